@@ -1,0 +1,105 @@
+"""Bytes by their digest: immutable, zstd-compressed files below one folder. It knows nothing of what they mean."""
+
+import hashlib
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+from .errors import NotFound, StorageFailure
+
+_CHUNK = 1 << 20
+
+
+class Blobs:
+    """A content-addressed folder: `put` returns the sha256, `open` streams the bytes back, digest verified on `read`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, digest: str) -> Path:
+        """Where the compressed blob of a digest lies (or would lie)."""
+        return self.folder / digest[:2] / f"{digest[2:]}.zst"
+
+    def holds(self, digest: str) -> bool:
+        """Whether the bytes of this digest are kept."""
+        return self.path(digest).is_file()
+
+    def put(self, content: bytes) -> str:
+        """Keep the bytes durably and return their sha256 in hex."""
+        return self.put_stream(io.BytesIO(content))[0]
+
+    def put_file(self, path: Path) -> tuple[str, int]:
+        """Keep a file's bytes durably; returns (sha256, size in bytes)."""
+        with path.open("rb") as stream:
+            return self.put_stream(stream)
+
+    def put_stream(self, stream: BinaryIO) -> tuple[str, int]:
+        """Keep all of a stream durably; returns (sha256, size in bytes). Raises StorageFailure on a full disk."""
+        try:
+            return self._put_stream(stream)
+        except OSError as error:
+            raise StorageFailure(f"cannot write below {self.folder}: {error.strerror or error}") from error
+
+    def _put_stream(self, stream: BinaryIO) -> tuple[str, int]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        hasher, size = hashlib.sha256(), 0
+        handle, name = tempfile.mkstemp(dir=self.folder, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as raw:
+                with zstandard.ZstdCompressor(level=3).stream_writer(raw, closefd=False) as packed:
+                    while chunk := stream.read(_CHUNK):
+                        hasher.update(chunk)
+                        size += len(chunk)
+                        packed.write(chunk)
+                raw.flush()
+                digest = hasher.hexdigest()
+                target = self.path(digest)
+                if target.is_file():
+                    return digest, size
+                os.fsync(raw.fileno())
+            target.parent.mkdir(exist_ok=True)
+            Path(name).replace(target)
+            _sync_folder(target.parent)
+            return digest, size
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+    @contextmanager
+    def open(self, digest: str) -> Iterator[BinaryIO]:
+        """Stream a blob's bytes without holding them all. Raises NotFound for an unknown digest."""
+        path = self.path(digest)
+        if not path.is_file():
+            raise NotFound(f"no stored bytes with digest {digest[:12]}", "It may have been collected: make it anew.")
+        with path.open("rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
+            yield stream  # pyright: ignore[reportReturnType]  # a BinaryIO in all but its declared base
+
+    def read(self, digest: str) -> bytes:
+        """All bytes of a blob, their digest verified. Raises StorageFailure where they were tampered with."""
+        try:
+            with self.open(digest) as stream:
+                content = stream.read()
+        except zstandard.ZstdError as error:
+            raise StorageFailure(f"blob {digest[:12]} is damaged: {error}") from error
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise StorageFailure(f"blob {digest[:12]} does not match its digest", "Run `warpwise store check`.")
+        return content
+
+    def extract(self, digest: str, target: Path) -> None:
+        """Write a blob's bytes to a file."""
+        with self.open(digest) as stream, target.open("wb") as out:
+            shutil.copyfileobj(stream, out, _CHUNK)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,17 @@
+"""Who is told: the process behind stdio, or the token behind HTTP. Data only."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client's name, the folders it may name paths below (resolved), and what the operator gives it.
+
+    `given` is None when every component is given.
+    """
+
+    name: str
+    roots: tuple[Path, ...]
+    given: frozenset[str] | None = None
+    toolsets: frozenset[str] = field(default_factory=lambda: frozenset({"core"}))

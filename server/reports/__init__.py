@@ -1,0 +1,1 @@
+"""Every answer that warpwise gives, as frozen data."""
