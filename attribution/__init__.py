@@ -1,0 +1,1 @@
+"""What each component was worth: Banzhaf effects with intervals, on any table of rollouts. Knows no MCP."""
