@@ -5,7 +5,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -72,11 +72,13 @@ class Blobs:
             Path(name).unlink(missing_ok=True)
 
     @contextmanager
-    def open(self, digest: str) -> Iterator[BinaryIO]:
+    def open(self, digest: str) -> Generator[BinaryIO, None, None]:
         """Stream a blob's bytes without holding them all. Raises NotFound for an unknown digest."""
         path = self.path(digest)
         if not path.is_file():
-            raise NotFound(f"no stored bytes with digest {digest[:12]}", "It may have been collected: make it anew.")
+            raise NotFound(
+                f"no stored bytes with digest {digest[:12]}", "It may have been collected: make it anew."
+            )
         with path.open("rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
             yield stream  # pyright: ignore[reportReturnType]  # a BinaryIO in all but its declared base
 
@@ -88,7 +90,9 @@ class Blobs:
         except zstandard.ZstdError as error:
             raise StorageFailure(f"blob {digest[:12]} is damaged: {error}") from error
         if hashlib.sha256(content).hexdigest() != digest:
-            raise StorageFailure(f"blob {digest[:12]} does not match its digest", "Run `warpwise store check`.")
+            raise StorageFailure(
+                f"blob {digest[:12]} does not match its digest", "Run `warpwise store check`."
+            )
         return content
 
     def extract(self, digest: str, target: Path) -> None:

@@ -63,7 +63,9 @@ def code_only(source: str) -> str:
     return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
 
 
-def from_path(client: Client, path: str, defines: Mapping[str, str], flags: tuple[str, ...], blobs: Blobs) -> Candidate:
+def from_path(
+    client: Client, path: str, defines: Mapping[str, str], flags: tuple[str, ...], blobs: Blobs
+) -> Candidate:
     """Read a file below one of the client's roots, with every `#include "..."` it reaches below the same root."""
     root, main = resolve(client, path)
     files: dict[str, bytes] = {}
@@ -74,7 +76,9 @@ def from_path(client: Client, path: str, defines: Mapping[str, str], flags: tupl
         if name in files:
             continue
         if len(files) >= MAX_INCLUDED_FILES:
-            raise InvalidRequest(f"{path} includes more than {MAX_INCLUDED_FILES} files", "Offer a smaller unit.")
+            raise InvalidRequest(
+                f"{path} includes more than {MAX_INCLUDED_FILES} files", "Offer a smaller unit."
+            )
         files[name] = read_source(current)
         waiting += _included(files[name].decode(), current.parent, root)
     return build(main.relative_to(root).as_posix(), files, defines, flags, blobs)
@@ -119,8 +123,12 @@ def resolve(client: Client, path: str) -> tuple[Path, Path]:
     inside = any((root / path).resolve().is_relative_to(root) for root in client.roots)
     shown = ", ".join(str(root) for root in client.roots) or "(none)"
     if inside:
-        raise NotFound(f"no file {path} below {shown}", "Paths are relative to the root; pass `source` for inline text.")
-    raise InvalidRequest(f"{path} lies outside the root {shown}", "Start the daemon with --root for that folder.")
+        raise NotFound(
+            f"no file {path} below {shown}", "Paths are relative to the root; pass `source` for inline text."
+        )
+    raise InvalidRequest(
+        f"{path} lies outside the root {shown}", "Start the daemon with --root for that folder."
+    )
 
 
 def read_source(path: Path) -> bytes:
@@ -144,7 +152,9 @@ def _require_source(content: bytes, name: str) -> None:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{name} is not UTF-8 text (byte {error.start})", "Offer a CUDA source file.") from error
+        raise InvalidRequest(
+            f"{name} is not UTF-8 text (byte {error.start})", "Offer a CUDA source file."
+        ) from error
     if "\0" in text:
         raise InvalidRequest(f"{name} is a binary file", "Offer a CUDA source file.")
 
@@ -167,6 +177,8 @@ def _candidate(
     return Candidate(f"c-{digest[:16]}", main, dict(files), dict(defines), flags, source)
 
 
-def _manifest(main: str, files: Mapping[str, str], defines: Mapping[str, str], flags: tuple[str, ...]) -> bytes:
+def _manifest(
+    main: str, files: Mapping[str, str], defines: Mapping[str, str], flags: tuple[str, ...]
+) -> bytes:
     held = {"main": main, "files": dict(files), "defines": dict(defines), "flags": list(flags)}
     return json.dumps(held, sort_keys=True, separators=(",", ":")).encode()

@@ -44,6 +44,7 @@ class Environment:
 
     @property
     def digest(self) -> str:
+        """The digest of all facts."""
         return _digest(dict(self.facts))
 
     def __str__(self) -> str:
@@ -94,6 +95,7 @@ class Command:
 class Finished:
     """How a run ended: `exit_code` is None when a signal or the deadline ended it.
 
+    `inputs` are the digests of the bytes that this very run read: addresses in its output belong to those files.
     Streams hold at most the command's bound, head and tail kept; `*_dropped` counts the bytes left out between.
     """
 
@@ -110,6 +112,7 @@ class Finished:
     environment: Environment
     sandbox: str
     measured_at: float
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     recorded: bool = False
 
     def built(self, name: str, *, executable: bool = False) -> Input:
@@ -119,7 +122,9 @@ class Finished:
     def require_end(self, program: str) -> "Finished":
         """This run if it ended by itself. Raises ProgramTimedOut or ProgramKilled."""
         if self.timed_out:
-            raise ProgramTimedOut(f"{program} was still running at its deadline ({self.wall_s:.0f} s) and was killed")
+            raise ProgramTimedOut(
+                f"{program} was still running at its deadline ({self.wall_s:.0f} s) and was killed"
+            )
         if self.signal is not None:
             raise ProgramKilled(f"{program} was ended by signal {self.signal}")
         return self

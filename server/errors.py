@@ -93,7 +93,9 @@ class UnreadableOutput(ToolchainError):
     """A program's output is not what its parser knows; the excerpt is part of `what`."""
 
     code = "unreadable_output"
-    default_hint = "The tool's version may be unknown to warpwise: report the excerpt, with `warpwise doctor`."
+    default_hint = (
+        "The tool's version may be unknown to warpwise: report the excerpt, with `warpwise doctor`."
+    )
 
     def __init__(self, what: str, excerpt: str | bytes = "", hint: str | None = None) -> None:
         text = excerpt.decode("utf-8", "backslashreplace") if isinstance(excerpt, bytes) else excerpt

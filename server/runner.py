@@ -1,13 +1,173 @@
-"""The Runner protocol, and LocalRunner, which runs a command on this machine in a fresh work folder."""
+"""The Runner protocol, and LocalRunner, which runs a command on this machine in a fresh, contained work folder."""
 
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Protocol
 
-from .command import Command, Finished
+import anyio
+import anyio.to_thread
+
+from .blobs import Blobs
+from .command import WORK_FOLDER, Command, Environment, File, Finished
+from .errors import StorageFailure
+from .process import Ended, spawn
+from .sandbox import LazySandbox, Sandbox
+from .toolchain.discovery import Program, Toolchain
+
+_PASSED_ON = ("LANG", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
+_TEXT_PROBE_BYTES = 4096
 
 
 class Runner(Protocol):
     """The one seam where programs run: a command in, how it finished out. A non-zero exit is data, never an error."""
 
     async def run(self, command: Command) -> Finished:
-        """Run it. Raises ProgramMissing, Busy or NotRecorded where it cannot run at all."""
+        """Run it. Raises ProgramMissing, Unavailable, Busy or NotRecorded where it cannot run at all."""
         ...
+
+
+class LocalRunner:
+    """Runs commands here. Paths of the work folder never leave it: in text they are written as below `/w`."""
+
+    def __init__(
+        self,
+        toolchain: Toolchain,
+        sandbox: LazySandbox,
+        blobs: Blobs,
+        work_dir: Path,
+        gpu_facts: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self._toolchain = toolchain
+        self._sandbox = sandbox
+        self._blobs = blobs
+        self._work_dir = work_dir
+        self._gpu_facts = gpu_facts
+        self._own_path = re.compile(re.escape(os.fsencode(work_dir)) + rb"/[0-9a-f]{32}")
+
+    async def environment(self, command: Command) -> Environment:
+        """What the answer of a command depends on here, beside its question."""
+        return await self._toolchain.environment(command, self._gpu_facts())
+
+    async def run(self, command: Command, device: str | None = None) -> Finished:
+        """Run a command, on the GPU with the uuid `device` where it uses one, and keep its outputs in the blobs."""
+        built = command.program.startswith("./")
+        program = None if built else await self._toolchain.program(command.program)
+        environment = await self.environment(command)
+        sandbox = await self._sandbox.find()
+        folder = self._work_dir / uuid.uuid4().hex
+        try:
+            await anyio.to_thread.run_sync(self._lay_out, folder, command)
+            measured_at = time.time()
+            ended = await self._run_in(sandbox, folder, command, program, device)
+            files = await anyio.to_thread.run_sync(self._collect, sandbox, folder, command)
+        except OSError as error:
+            raise StorageFailure(f"cannot use the work folder: {error.strerror or error}") from error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_remove, folder)
+        return Finished(
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            timed_out=ended.timed_out,
+            stdout=self._neutral(ended.stdout),
+            stderr=self._neutral(ended.stderr),
+            stdout_dropped=ended.stdout_dropped,
+            stderr_dropped=ended.stderr_dropped,
+            files=files,
+            wall_s=ended.wall_s,
+            question=command.question,
+            environment=environment,
+            sandbox=str(sandbox),
+            measured_at=measured_at,
+            inputs={name: given.digest for name, given in command.inputs.items()},
+        )
+
+    async def _run_in(
+        self, sandbox: Sandbox, folder: Path, command: Command, program: Program | None, device: str | None
+    ) -> Ended:
+        start = program.argv if program else (command.program,)
+        argv = sandbox.wrap(
+            [*start, *command.arguments],
+            folder,
+            command.kind,
+            gpu=command.gpu != "none",
+            readable=program.readable if program else (),
+        )
+        return await spawn(
+            argv,
+            cwd=folder,
+            environment=_process_environment(sandbox, folder, command, program, device),
+            stdin=command.stdin,
+            timeout_s=command.timeout_s,
+            max_output_bytes=command.max_output_bytes,
+        )
+
+    def _lay_out(self, folder: Path, command: Command) -> None:
+        folder.mkdir(parents=True, mode=0o700)
+        for name, given in command.inputs.items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._blobs.extract(given.digest, target)
+            if given.executable:
+                target.chmod(0o755)
+        for name in command.outputs:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+
+    def _collect(self, sandbox: Sandbox, folder: Path, command: Command) -> dict[str, File]:
+        files: dict[str, File] = {}
+        for name in command.outputs:
+            path = folder / name
+            if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
+                continue
+            if sandbox.level == "none":
+                self._neutralize(path)
+            files[name] = File(*self._blobs.put_file(path))
+        return files
+
+    def _neutral(self, text: bytes) -> bytes:
+        return self._own_path.sub(WORK_FOLDER.encode(), text)
+
+    def _neutralize(self, path: Path) -> None:
+        """Write the work folder's own path as `/w` in a text output, line by line."""
+        with path.open("rb") as stream:
+            if b"\0" in stream.read(_TEXT_PROBE_BYTES):
+                return
+            stream.seek(0)
+            neutral = path.with_name(f"{path.name}.neutral")
+            with neutral.open("wb") as out:
+                for line in stream:
+                    out.write(self._neutral(line))
+        neutral.replace(path)
+
+
+def _process_environment(
+    sandbox: Sandbox, folder: Path, command: Command, program: Program | None, device: str | None
+) -> dict[str, str]:
+    scratch = "/tmp" if sandbox.level == "bubblewrap" else str(folder)  # noqa: S108  # the sandbox's own
+    path = "/usr/local/bin:/usr/bin:/bin"
+    if program:
+        path = f"{Path(program.argv[0]).parent}:{path}"
+    environment = {"PATH": path, "HOME": scratch, "TMPDIR": scratch, "LANG": "C.UTF-8"}
+    environment |= {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment |= {**(program.environment if program else {}), **command.environment}
+    if device:
+        environment["CUDA_VISIBLE_DEVICES"] = device
+    return environment
+
+
+def _remove(folder: Path) -> None:
+    def allow(function: Callable[[str], object], path: str, _: object) -> None:
+        Path(path).parent.chmod(0o700)
+        if Path(path).is_dir() and not Path(path).is_symlink():
+            Path(path).chmod(0o700)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+    if folder.exists():
+        shutil.rmtree(folder, onerror=allow)

@@ -1,4 +1,4 @@
-"""What a tool is: a function over the workbench, its closed arguments, and the hints a host needs. Not how it is served."""
+"""What a tool is: a function over the workbench, closed arguments, the hints a host needs. Not how it is served."""
 
 import importlib
 import pkgutil
@@ -71,18 +71,23 @@ def tool(
 def load_tools(toolsets: frozenset[str] = frozenset({"core"})) -> dict[str, Tool]:
     """Every tool found in `server/tools/` and behind the entry points `warpwise.tools`, in a fixed order."""
     package = importlib.import_module(f"{__package__}.tools")
-    modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
-    modules += [entry.load() for entry in sorted(entry_points(group="warpwise.tools"), key=lambda entry: entry.name)]
-    found = {value.name: value for module in modules for value in vars(module).values() if isinstance(value, Tool)}
-    return {
-        tool.name: tool for tool in sorted(found.values(), key=_rank) if tool.toolset in toolsets
+    modules = [
+        importlib.import_module(f"{package.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(package.__path__)
+    ]
+    modules += [
+        entry.load() for entry in sorted(entry_points(group="warpwise.tools"), key=lambda entry: entry.name)
+    ]
+    found = {
+        value.name: value for module in modules for value in vars(module).values() if isinstance(value, Tool)
     }
+    return {tool.name: tool for tool in sorted(found.values(), key=_rank) if tool.toolset in toolsets}
 
 
 _ORDER = (
-    "capabilities workloads compile debug analyze profile evaluate compare "
-    "summarize advise freeze checkpoints job artifact attribute"
-).split()
+    *("capabilities", "workloads", "compile", "debug", "analyze", "profile", "evaluate", "compare"),
+    *("summarize", "advise", "freeze", "checkpoints", "job", "artifact", "attribute"),
+)
 
 
 def _rank(tool: Tool) -> tuple[int, str]:

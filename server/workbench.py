@@ -15,6 +15,7 @@ from .gpu import Gpus
 from .jobs import Jobs
 from .reports.answer import Artifact, Origin
 from .runner import Runner
+from .sandbox import LazySandbox
 from .store import Store
 from .toolchain.discovery import Toolchain
 
@@ -34,6 +35,7 @@ class Services:
     runner: Runner
     gpus: Gpus
     toolchain: Toolchain
+    sandbox: LazySandbox
     jobs: Jobs
 
 
@@ -47,10 +49,12 @@ class Workbench:
 
     @property
     def blobs(self) -> Blobs:
+        """The stored bytes."""
         return self.services.store.blobs
 
     @property
     def toolchain(self) -> Toolchain:
+        """The programs of this machine."""
         return self.services.toolchain
 
     async def candidate(
@@ -63,7 +67,9 @@ class Workbench:
         flags: tuple[str, ...] = (),
     ) -> Candidate:
         """The candidate that a call names, kept so that its id can be named later."""
-        given = [name for name, value in (("path", path), ("source", source), ("id", id)) if value is not None]
+        given = [
+            name for name, value in (("path", path), ("source", source), ("id", id)) if value is not None
+        ]
         if len(given) != 1:
             raise InvalidRequest(f"give one of path, source, id; got {', '.join(given) or 'none'}")
         if id is not None:

@@ -80,7 +80,10 @@ class Answer(Frozen):
             lines.append("checked: " + ", ".join(self.checks_run))
         lines += [f"not checked: {skipped.check} ({skipped.reason})" for skipped in self.checks_skipped]
         lines.append(_origin_line(self.candidate, self.provenance))
-        lines += [f"more: {artifact.uri} ({artifact.name}, {artifact.size_bytes:,} bytes)" for artifact in self.artifacts]
+        lines += [
+            f"more: {artifact.uri} ({artifact.name}, {artifact.size_bytes:,} bytes)"
+            for artifact in self.artifacts
+        ]
         lines += [f"next: {step}" for step in self.next]
         return "\n".join(line for line in lines if line)
 
