@@ -10,7 +10,7 @@ import anyio
 import anyio.abc
 
 from .errors import NotFound, WarpwiseError
-from .reports.answer import Answer
+from .reports.answer import Answer, Running
 
 JobState = Literal["running", "done", "failed", "cancelled"]
 Progress = Callable[[str, float | None], Awaitable[None]]
@@ -38,6 +38,19 @@ class Job:
         """Note how far the work is (fraction 0 to 1 where known) and wake whoever watches."""
         self.message, self.fraction = message, fraction
         self._wake()
+
+    def answer(self) -> Answer:
+        """The work's answer, or while it runs how far it is. Raises what the work raised."""
+        if self.outcome is None:
+            return Running(
+                job=self.id,
+                summary=f"{self.tool}: {self.message}",
+                fraction=self.fraction,
+                next=(f'job(id="{self.id}") waits for the answer; action="cancel" ends it',),
+            )
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
 
     def cancel(self) -> None:
         """Ask the work to stop; its programs are ended with all their descendants."""

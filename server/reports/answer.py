@@ -88,6 +88,27 @@ class Answer(Frozen):
         return "\n".join(line for line in lines if line)
 
 
+class Running(Answer):
+    """Not an answer yet: the job that works on it, how far it is, and what to call next."""
+
+    job: str
+    fraction: float | None = None
+
+    def structured(self, detail: Detail = "summary") -> dict[str, Any]:
+        """`state`, `job`, `progress` and `next`, nothing else."""
+        progress: dict[str, Any] = {"message": self.summary}
+        if self.fraction is not None:
+            progress["fraction"] = round(self.fraction, 3)
+        return {"state": "running", "job": self.job, "progress": progress, "next": list(self.next)}
+
+    def text(self, detail: Detail = "summary") -> str:
+        """The same in one or two lines."""
+        share = "" if self.fraction is None else f" ({self.fraction:.0%})"
+        return "\n".join(
+            [f"running: {self.summary}{share} [{self.job}]", *(f"next: {step}" for step in self.next)]
+        )
+
+
 def _finding_data(finding: Finding, detail: Detail) -> dict[str, Any]:
     data = finding.model_dump(exclude_defaults=True, exclude_none=True)
     data |= {"severity": finding.severity}
