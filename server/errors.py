@@ -2,7 +2,8 @@
 
 WarpwiseError
 ├── InvalidRequest        the call itself is wrong: an argument, a path, a type
-│   └── NotFound          an id, file, kernel or artifact that does not exist
+│   ├── NotFound          an id, file, kernel or artifact that does not exist
+│   └── BadWorkload       a workload's file, oracle or baseline is wrong
 ├── Unavailable           this machine lacks what the call needs
 │   ├── ProgramMissing    a tool of the toolchain is not installed
 │   └── NotRecorded       a replaying daemon holds no answer to this question
@@ -46,6 +47,13 @@ class NotFound(InvalidRequest):
 
     code = "not_found"
     default_hint = "Check the name; ids come from earlier answers."
+
+
+class BadWorkload(InvalidRequest):
+    """A workload's own file, oracle or baseline is wrong; `what` names file, line and column where it has them."""
+
+    code = "bad_workload"
+    default_hint = "Run `warpwise workload check DIR` for all of its problems."
 
 
 class Unavailable(WarpwiseError):
