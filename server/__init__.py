@@ -1,0 +1,1 @@
+"""The daemon: tools over MCP, and everything below them."""

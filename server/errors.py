@@ -12,7 +12,8 @@ WarpwiseError
 │   ├── ProgramKilled     something outside killed it (out of memory, a signal)
 │   └── UnreadableOutput  it said something that the parser does not know
 ├── Busy                  the GPU or a queue stayed occupied for the whole wait
-└── StorageFailure        the state folder cannot be read or written
+├── StorageFailure        the state folder cannot be read or written
+└── InternalError         warpwise itself is at fault; its log has the details
 """
 
 from typing import ClassVar
@@ -40,6 +41,19 @@ class InvalidRequest(WarpwiseError):
 
     code = "invalid_request"
     default_hint = "Correct the arguments and call again."
+
+
+class UnknownTool(InvalidRequest):
+    """No tool has that name."""
+
+    code = "unknown_tool"
+    default_hint = "`tools/list` has the names."
+
+
+class InvalidArguments(InvalidRequest):
+    """An argument is unknown, missing, or of the wrong type."""
+
+    code = "invalid_arguments"
 
 
 class NotFound(InvalidRequest):
@@ -124,3 +138,10 @@ class StorageFailure(WarpwiseError):
 
     code = "storage_failure"
     default_hint = "Check free space and permissions of the state folder (WARPWISE_STATE), then retry."
+
+
+class InternalError(WarpwiseError):
+    """Warpwise itself is at fault; the client gets no details, the daemon's log has them."""
+
+    code = "internal"
+    default_hint = "Report it with what the daemon wrote to its log (stderr, or daemon.log in the state folder)."

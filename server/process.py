@@ -86,6 +86,8 @@ async def spawn(
     max_file_bytes: int = 4 << 30,
 ) -> Ended:
     """Run a program to its end or its deadline; afterwards nothing of it is alive. Raises ProgramMissing."""
+    if shutil.which(argv[0], path=environment.get("PATH")) is None and not Path(cwd, argv[0]).is_file():
+        raise ProgramMissing(f"cannot start {argv[0]}: no such program")
     mark = uuid.uuid4().hex
     started = time.monotonic()
     _starting.add(mark)

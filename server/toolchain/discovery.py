@@ -21,8 +21,10 @@ from ..errors import ProgramMissing, Unavailable
 from ..process import spawn
 
 _WORKERS = {"nvrtc": "cuda.bindings.nvrtc", "ncu-report": "ncu_report", "sentryward": "sentryward"}
+_IN_WHEELS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "compute-sanitizer", "ncu", "cuda-gdb")
 _VERSION = re.compile(r"(?:release [\d.]+, V|Version |version |v)(\d+(?:\.\d+)+)")
-_GDB_VERSION = re.compile(r"cuda-gdb\)? (\d+\.\d+)")
+_GDB_IN_WHEELS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "compute-sanitizer", "ncu", "cuda-gdb")
+_VERSION = re.compile(r"cuda-gdb\)? (\d+\.\d+)")
 _HINTS = {
     "ncu": "Install NVIDIA Nsight Compute (it is not on PyPI) and put ncu on PATH.",
     "cuda-gdb": "Install cuda-gdb (part of the CUDA toolkit) and put it on PATH.",
@@ -91,10 +93,7 @@ class Toolchain:
         return Program(name, (str(path), *_extra_arguments(name, real)), version, tuple(readable))
 
     def _locate(self, name: str) -> Path | None:
-        try:
-            found = find_nvidia_binary_utility(name)
-        except (RuntimeError, ValueError):
-            found = None
+        found = find_nvidia_binary_utility(name) if name in _IN_WHEELS else None
         if found:
             return Path(found)
         homes = [self._environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")]

@@ -12,7 +12,7 @@ from ..workbench import Services, Workbench
 
 
 class CapabilitiesArgs(Args):
-    """What works here (compilers, analysis, sanitizers, profiler, GPU, sandbox), what does not, and what would mend it."""
+    """What works here (compilers, sanitizers, profiler, GPU, sandbox), what does not, and what would mend it."""
 
 
 _PROGRAMS = {
@@ -36,10 +36,10 @@ async def capabilities(bench: Workbench, args: CapabilitiesArgs) -> Capabilities
     async def look(name: str) -> None:
         found[name] = await _program(bench.services, name)
 
+    sandbox = await bench.services.sandbox.find()
     async with anyio.create_task_group() as group:
         for name in _PROGRAMS:
             group.start_soon(look, name)
-        sandbox = await bench.services.sandbox.find()
     listed = [found[name] for name in _PROGRAMS]
     listed[1:1] = [_host_compiler()]
     listed += [_gpu(bench.services), _sandbox(sandbox)]
