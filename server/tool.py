@@ -1,16 +1,19 @@
 """What a tool is: a function over the workbench, closed arguments, the hints a host needs. Not how it is served."""
 
 import importlib
+import logging
 import pkgutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
 from .reports.answer import Answer
 from .workbench import Workbench
+
+log = logging.getLogger(__name__)
 
 
 class Args(BaseModel):
@@ -76,12 +79,22 @@ def load_tools(toolsets: frozenset[str] = frozenset({"core"})) -> dict[str, Tool
         for found in pkgutil.iter_modules(package.__path__)
     ]
     modules += [
-        entry.load() for entry in sorted(entry_points(group="warpwise.tools"), key=lambda entry: entry.name)
+        module for entry in sorted(entry_points(group="warpwise.tools")) if (module := _plugged_in(entry))
     ]
     found = {
         value.name: value for module in modules for value in vars(module).values() if isinstance(value, Tool)
     }
     return {tool.name: tool for tool in sorted(found.values(), key=_rank) if tool.toolset in toolsets}
+
+
+def _plugged_in(entry: EntryPoint) -> object | None:
+    """The module behind an entry point, or None, and said so, where it cannot be imported."""
+    try:
+        module: object = entry.load()
+    except (ImportError, AttributeError, SyntaxError) as error:
+        log.warning("the tools of %s are left out: %s", entry.value, error)
+        return None
+    return module
 
 
 _ORDER = (
