@@ -23,8 +23,7 @@ from ..process import spawn
 _WORKERS = {"nvrtc": "cuda.bindings.nvrtc", "ncu-report": "ncu_report", "sentryward": "sentryward"}
 _IN_WHEELS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "compute-sanitizer", "ncu", "cuda-gdb")
 _VERSION = re.compile(r"(?:release [\d.]+, V|Version |version |v)(\d+(?:\.\d+)+)")
-_GDB_IN_WHEELS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "compute-sanitizer", "ncu", "cuda-gdb")
-_VERSION = re.compile(r"cuda-gdb\)? (\d+\.\d+)")
+_GDB_VERSION = re.compile(r"cuda-gdb\)? (\d+\.\d+)")
 _HINTS = {
     "ncu": "Install NVIDIA Nsight Compute (it is not on PyPI) and put ncu on PATH.",
     "cuda-gdb": "Install cuda-gdb (part of the CUDA toolkit) and put it on PATH.",
@@ -201,7 +200,8 @@ async def _version(argv: list[str], pattern: re.Pattern[str]) -> str:
     )
     found = pattern.findall((ended.stdout + ended.stderr).decode("utf-8", "replace"))
     if not found:
+        said = (ended.stderr or ended.stdout)[:120].decode("utf-8", "replace").strip()
         raise Unavailable(
-            f"{Path(argv[0]).name} does not say its version", "Reinstall the CUDA toolkit it belongs to."
+            f"{Path(argv[0]).name} does not say its version: {said!r}", "Reinstall the toolkit it belongs to."
         )
     return str(found[-1])
