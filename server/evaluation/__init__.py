@@ -1,0 +1,1 @@
+"""Judging: workloads, schedules, expressions over sizes, tolerances and comparisons."""
