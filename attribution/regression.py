@@ -30,11 +30,12 @@ class Regression:
     identified: Bools
 
     def intervals(self, level: float = 0.95, floor: Floats | None = None) -> Intervals:
-        """Return intervals over *checkpoints like these*: CR1 and Student's t with clusters - 1 degrees of freedom."""
+        """Return intervals over *checkpoints like these*: CR1, and Student's t with clusters - 1."""
         se = np.sqrt(self.variance)
         if floor is not None:
             se = np.maximum(se, floor)
-        return student_intervals(self.coefficients, se, self.clusters - 1.0, level)
+        df = np.asarray(self.clusters - 1, dtype=np.float64)
+        return student_intervals(self.coefficients, se, df, level)
 
 
 def regression_banzhaf(
@@ -91,8 +92,7 @@ def _order(cells: int, units: int, n: int) -> int:
 
 
 def _design(mask: Ints, unit: Ints, applies: Bools, n: int, order: int) -> Floats:
-    coded = (mask[:, None] >> np.arange(n) & 1) - 0.5
-    coded = np.where(applies[unit], coded, 0.0)
+    coded: Floats = np.where(applies[unit], (mask[:, None] >> np.arange(n) & 1) - 0.5, 0.0)
     if order == 1:
         return coded
     products = [coded[:, i] * coded[:, j] for i, j in pair_indices(n)]
@@ -102,7 +102,7 @@ def _design(mask: Ints, unit: Ints, applies: Bools, n: int, order: int) -> Float
 def _unit_means(columns: Floats, unit: Ints, weight: Floats, count: int) -> Floats:
     sums = np.zeros((count, columns.shape[1]))
     np.add.at(sums, unit, columns * weight[:, None])
-    return sums[unit]
+    return np.asarray(sums[unit], dtype=np.float64)
 
 
 def _solve(centred: Floats, weight: Floats) -> tuple[Floats, Bools]:
@@ -116,12 +116,14 @@ def _solve(centred: Floats, weight: Floats) -> tuple[Floats, Bools]:
     inverse = (basis / values[sound]) @ basis.T / np.outer(scale, scale)
     # A coefficient is identified when its unit vector lies in the span of the sound directions.
     identified = (np.abs((basis**2).sum(axis=1) - 1) < 1e-6) & (np.diag(gram) > 1e-12)
-    return inverse @ (centred * weight[:, None]).T, identified
+    return np.asarray(inverse @ (centred * weight[:, None]).T, dtype=np.float64), identified
 
 
 def _cr1(scores: Floats, groups: Ints, cells: int, rank: int) -> Floats:
     if cells <= rank:
-        return np.full(scores.shape[1], np.nan)
+        return np.full(len(groups), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        small = np.where(groups > 1, groups / (groups - 1.0), np.nan) * (cells - 1) / (cells - rank)
-    return (scores**2).sum(axis=0) * small
+        small: Floats = np.where(groups > 1, groups / (groups - 1.0), np.nan)
+    squares: Floats = np.sum(scores**2, axis=0)
+    factor: Floats = small * ((cells - 1) / (cells - rank))
+    return squares * factor
