@@ -1,10 +1,7 @@
 """Opens the app and serves it over stdio until end of input or a signal. HTTP is in `http_daemon.py`."""
 
-import signal
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-
-import anyio
 
 from warpwise import __version__
 
@@ -15,6 +12,7 @@ from .client import Client
 from .config import Config
 from .process import become_subreaper
 from .services import open_services
+from .stopping import until_signal
 from .tool import load_tools
 from .wire import json_lines
 
@@ -25,7 +23,7 @@ async def serve_stdio(config: Config) -> None:
     """Serve the process's stdin and stdout until end of input or SIGTERM, SIGINT, SIGHUP; jobs end with it."""
     reader, writer = stdio.claim()
     local = Caller(Client(LOCAL_CLIENT, config.roots, toolsets=config.toolsets), jobs_survive=False)
-    async with _until_signal() as scope, opened(config, local) as app:
+    async with until_signal() as scope, opened(config, local) as app:
         async with json_lines(stdio.chunks(reader), stdio.Writer(writer).send) as (incoming, outgoing):
             await app.serve(incoming, outgoing)
         scope.cancel()
@@ -37,17 +35,3 @@ async def opened(config: Config, local: Caller) -> AsyncGenerator[App]:
     become_subreaper()
     async with open_services(config) as services:
         yield App(Calls(services, load_tools(config.toolsets)), local, __version__)
-
-
-@asynccontextmanager
-async def _until_signal() -> AsyncGenerator[anyio.CancelScope]:
-    """A scope that the first SIGTERM, SIGINT or SIGHUP cancels, so that everything inside cleans up."""
-    async with anyio.create_task_group() as group:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-            group.start_soon(_stop, signals, group.cancel_scope)
-            yield group.cancel_scope
-
-
-async def _stop(signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
-    async for _ in signals:
-        scope.cancel()

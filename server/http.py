@@ -5,6 +5,7 @@ Besides `/mcp` it serves `/health` (no secrets, no token) and `/pipe`, one MCP b
 """
 
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,9 @@ from .app import CALLER, App
 from .calls import Caller
 from .client import Client
 from .errors import InvalidRequest, WarpwiseError
+from .framing import MAX_LINE_BYTES
 from .tokens import Grant, Tokens
-from .wire import MAX_LINE_BYTES, json_lines
+from .wire import json_lines
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 MCP_PATH, PIPE_PATH, HEALTH_PATH = "/mcp", "/pipe", "/health"
@@ -44,6 +46,12 @@ class Door:
     roots: tuple[Path, ...]
     health: Mapping[str, str]
     stopping: anyio.Event = field(default_factory=anyio.Event)
+    open_requests: int = 0
+    last_asked: float = field(default_factory=time.monotonic)
+
+    def idle_s(self) -> float:
+        """Seconds since the last request ended; 0 while one is open."""
+        return 0.0 if self.open_requests else time.monotonic() - self.last_asked
 
 
 class Guard:
@@ -67,7 +75,12 @@ class Guard:
         elif (grant := self._door.tokens.find(_bearer(headers))) is None:
             await _answer(send, 401, {"error": {"code": 401, "what": _TEXT[401]}})
         else:
-            await self._pass_on(grant, headers, scope, receive, send)
+            self._door.open_requests += 1
+            try:
+                await self._pass_on(grant, headers, scope, receive, send)
+            finally:
+                self._door.open_requests -= 1
+                self._door.last_asked = time.monotonic()
 
     def _refused(self, headers: Mapping[str, str]) -> int | None:
         """The status that refuses a request by its headers alone, or None."""

@@ -3,8 +3,8 @@
 import contextlib
 import logging
 import os
-import signal
 import socket
+import sys
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
@@ -21,19 +21,26 @@ from .config import Config
 from .daemon import LOCAL_CLIENT, opened
 from .errors import InvalidRequest
 from .http import LOOPBACK_HOSTS, Door, Guard
+from .stopping import STOP_SIGNALS
 from .tokens import OPERATOR, Tokens, given_tokens
 
 KEEP_ALIVE_S = 300
 GRACE_S = 3
+IDLE_S = 12 * 3600.0
+IDLE_CHECK_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; another bind than loopback needs the host names that clients use."""
+    """Where to listen; another bind than loopback needs the host names that clients use.
+
+    With `idle_exit` the daemon ends after half a day in which nobody asked and no job ran.
+    """
 
     host: str
     port: int
     allow_hosts: frozenset[str] = frozenset()
+    idle_exit: bool = False
 
 
 async def serve_http(config: Config, address: Address, environ: Mapping[str, str] = os.environ) -> None:
@@ -58,10 +65,13 @@ async def serve_http(config: Config, address: Address, environ: Mapping[str, str
             health = {"version": __version__, "instance": here.instance if here else ""}
             door = Door(tokens, LOOPBACK_HOSTS | address.allow_hosts, config.roots, health)
             async with opened(config, local) as app:
-                await _serve_until_signal(Guard(app, door), door, app, listener)
+                print(f"warpwise {__version__} serves http://{address.host}:{port}/mcp", file=sys.stderr)
+                await _serve_until_signal(Guard(app, door), door, app, listener, address.idle_exit)
 
 
-async def _serve_until_signal(guard: Guard, door: Door, app: App, listener: socket.socket) -> None:
+async def _serve_until_signal(
+    guard: Guard, door: Door, app: App, listener: socket.socket, idle_exit: bool
+) -> None:
     config = uvicorn.Config(
         guard,
         http="h11",
@@ -75,17 +85,29 @@ async def _serve_until_signal(guard: Guard, door: Door, app: App, listener: sock
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Uvicorn(config)
+
+    def stop() -> None:
+        logging.getLogger("uvicorn.error").setLevel(
+            logging.CRITICAL
+        )  # it counts the streams that we end as faults
+        app.calls.stop()
+        door.stopping.set()
+        server.should_exit = True
+
+    async def stop_at_signal() -> None:
+        with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
+            async for _ in signals:
+                stop()
+
+    async def stop_when_idle() -> None:
+        while door.idle_s() < IDLE_S or app.calls.services.jobs.running():
+            await anyio.sleep(IDLE_CHECK_S)
+        stop()
+
     async with anyio.create_task_group() as group:
-
-        async def stop_at_signal() -> None:
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-                async for _ in signals:
-                    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-                    app.calls.stop()
-                    door.stopping.set()
-                    server.should_exit = True
-
         group.start_soon(stop_at_signal)
+        if idle_exit:
+            group.start_soon(stop_when_idle)
         await server.serve(sockets=[listener])
         group.cancel_scope.cancel()
 

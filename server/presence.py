@@ -6,15 +6,17 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import anyio
 
 from .errors import Busy, StorageFailure
 
 _FILE, _LIFE_LOCK, _START_LOCK = "daemon.json", "daemon.lock", "daemon.start.lock"
-_PATIENCE_S = 30.0
+PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,14 @@ def find(state_dir: Path) -> Presence | None:
 
 @contextmanager
 def announced(state_dir: Path, port: int, version: str) -> Generator[Presence | None]:
-    """Be the shared daemon for the time of the block, or (None) not, where another is.
+    """Be the shared daemon for the time of the block, or (None) not, where another is. The port must listen already.
 
-    It waits a second for the lock, since `find` holds it for a moment to look.
+    It tries for a second, since `find` holds the lock for a moment to look.
     """
-    with _locked(state_dir / _LIFE_LOCK, wait_s=1) as mine:
+    with _opened(state_dir / _LIFE_LOCK) as handle:
+        deadline = time.monotonic() + 1
+        while not (mine := _try_lock(handle)) and time.monotonic() < deadline:
+            time.sleep(0.02)
         if not mine:
             yield None
             return
@@ -55,30 +60,33 @@ def announced(state_dir: Path, port: int, version: str) -> Generator[Presence | 
             (state_dir / _FILE).unlink(missing_ok=True)
 
 
-@contextmanager
-def starting(state_dir: Path) -> Generator[None]:
+@asynccontextmanager
+async def starting(state_dir: Path) -> AsyncGenerator[None]:
     """Be the only one that starts a daemon. Raises Busy when another has been at it for half a minute."""
-    with _locked(state_dir / _START_LOCK, wait_s=_PATIENCE_S) as mine:
-        if not mine:
-            raise Busy(
-                "another process has been starting the daemon for 30 s", f"See {state_dir / 'daemon.log'}."
-            )
+    with _opened(state_dir / _START_LOCK) as handle:
+        with anyio.move_on_after(PATIENCE_S) as scope:
+            while not _try_lock(handle):
+                await anyio.sleep(0.02)
+        if scope.cancelled_caught:
+            raise Busy("another process has been starting the daemon for 30 s", f"See {log_file(state_dir)}.")
         yield
 
 
+def log_file(state_dir: Path) -> Path:
+    """Where a daemon that `warpwise connect` started writes its log."""
+    return state_dir / "daemon.log"
+
+
 @contextmanager
-def _locked(path: Path, wait_s: float) -> Generator[bool]:
-    """Hold a lock that the kernel releases with the process, however it ends."""
+def _opened(path: Path) -> Generator[int]:
+    """A lock file's descriptor; its lock is released by the kernel with the process, however that ends."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StorageFailure(f"cannot open {path}: {error.strerror}") from error
     try:
-        deadline = time.monotonic() + wait_s
-        while not (mine := _try_lock(handle)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        yield mine
+        yield handle
     finally:
         os.close(handle)
 

@@ -75,6 +75,20 @@ def become_subreaper() -> None:
         _subreaper.add(os.getpid())
 
 
+def start_detached(argv: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
+    """Start a program that outlives this process, in a session of its own, its output appended to a 0600 file.
+
+    Raises StorageFailure where it cannot be started.
+    """
+    try:
+        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as stream:
+            return subprocess.Popen(
+                argv, cwd="/", stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True
+            )
+    except OSError as error:
+        raise StorageFailure(f"cannot start {argv[0]}: {error.strerror}") from error
+
+
 async def spawn(
     argv: Sequence[str],
     *,

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
@@ -87,10 +88,10 @@ def load_tools(toolsets: frozenset[str] = frozenset({"core"})) -> dict[str, Tool
     return {tool.name: tool for tool in sorted(found.values(), key=_rank) if tool.toolset in toolsets}
 
 
-def _plugged_in(entry: EntryPoint) -> object | None:
+def _plugged_in(entry: EntryPoint) -> ModuleType | None:
     """The module behind an entry point, or None, and said so, where it cannot be imported."""
     try:
-        module: object = entry.load()
+        module: ModuleType = entry.load()
     except (ImportError, AttributeError, SyntaxError) as error:
         log.warning("the tools of %s are left out: %s", entry.value, error)
         return None

@@ -1,0 +1,74 @@
+"""`warpwise serve`: the daemon in the foreground, over stdio or HTTP."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InvalidRequest
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(serve)
+
+
+def serve(
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder whose files may be named; repeatable. Default: the working folder."),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Serve streamable HTTP here instead of stdio (port 0: a free one)."
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A host name that HTTP clients use; repeatable. Loopback names always work."),
+    ] = None,
+    toolsets: Annotated[str, typer.Option(help="Which sets of tools, comma separated.")] = "core",
+    replay: Annotated[
+        Path | None, typer.Option(help="Answer what needs a GPU from this folder of recorded runs.")
+    ] = None,
+    detached: Annotated[bool, typer.Option(hidden=True, help="As `connect` starts it.")] = False,
+) -> None:
+    """Serve MCP over stdio (default) or HTTP until end of input or a signal."""
+    import anyio
+
+    from ..config import from_environment
+
+    roots = () if detached else roots_of(root)
+    chosen = frozenset(name.strip() for name in toolsets.split(",") if name.strip())
+    config = replace(from_environment(roots, replay=replay), roots=roots, toolsets=chosen)
+    if http is None:
+        from ..daemon import serve_stdio
+
+        anyio.run(serve_stdio, config)
+        return
+    from ..http_daemon import Address, serve_http
+
+    address = Address(*_host_and_port(http), frozenset(allow_host or ()), idle_exit=detached)
+    anyio.run(serve_http, config, address)
+
+
+def roots_of(named: list[Path] | None) -> tuple[Path, ...]:
+    """The folders that are served: those named, else the working folder, but never the whole disk by accident."""
+    for folder in named or ():
+        if not folder.is_dir():
+            raise InvalidRequest(f"the root {folder} is not a folder")
+    roots = tuple(folder.resolve() for folder in named or [Path.cwd()])
+    if not named and roots == (Path("/"),):
+        print("warpwise: started in /, so no folder is served; name one with --root", file=sys.stderr)
+        return ()
+    return roots
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise InvalidRequest(f"not an address: {text!r}", "Write it as HOST:PORT, such as 127.0.0.1:8931.")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,57 @@
+"""`warpwise token`: who may ask the HTTP daemon."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import NotFound
+from ..tokens import Tokens
+
+Name = Annotated[str, typer.Argument(help="The client's name.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="Make, show and revoke the bearer tokens of HTTP clients.", no_args_is_help=True)
+    for command in (add, show, list_all, revoke):
+        group.command("list" if command is list_all else command.__name__)(command)
+    app.add_typer(group, name="token")
+
+
+def add(
+    name: Name,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder that this client may name files in; repeatable. Default: the daemon's."),
+    ] = None,
+) -> None:
+    """Make a token for a client and print it; a running daemon takes it at once."""
+    print(_tokens().add(name, tuple(folder.resolve() for folder in root or ())).token)
+
+
+def show(name: Name) -> None:
+    """Print a client's token."""
+    for grant in _tokens().all():
+        if grant.name == name:
+            print(grant.token)
+            return
+    raise NotFound(f"no client {name} has a token", "`warpwise token list` shows them.")
+
+
+def list_all() -> None:
+    """List the clients and their roots, without their tokens."""
+    for grant in _tokens().all():
+        print(grant.name, *(str(root) for root in grant.roots), sep="\t")
+
+
+def revoke(name: Name) -> None:
+    """Refuse a client's token from now on."""
+    _tokens().revoke(name)
+    print(f"revoked {name}")
+
+
+def _tokens() -> Tokens:
+    from ..config import from_environment
+
+    return Tokens(from_environment().state_dir)
