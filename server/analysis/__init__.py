@@ -1,0 +1,1 @@
+"""Static analysis of kernels: of their source, their PTX and their machine code. It runs nothing."""

@@ -1,0 +1,1 @@
+"""The source layer: what the text of a kernel says, without building it."""

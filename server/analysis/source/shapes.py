@@ -1,0 +1,149 @@
+"""The block shapes of a kernel: from the launches, the schedule and the bounds in its source, else assumed."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from tree_sitter import Node
+
+from ...reports.finding import Location
+from ..evaluation import Block
+from ..expressions import constant
+from . import schedule, syntax
+from .graph import Graph
+from .statements import Statements
+from .unit import Function, Launch, Unit
+
+_TILE_NAME = re.compile(r"tile|block|bs|bm|bn|dim|threads|width", re.IGNORECASE)
+_PLAIN = (256, 128, 64, 32)
+_SQUARE = (32, 16, 8)
+MAX_THREADS = 1024
+
+
+class Constants:
+    """Evaluates constant expressions of host code and schedules: macros, constants, literals, single-assigned locals."""
+
+    def __init__(self, unit: Unit, file: str) -> None:
+        self._unit = unit
+        self._file = file
+
+    def number(self, node: Node | None, host: Function | None = None) -> int | None:
+        """The value of an expression, None where it is not constant."""
+        if node is None:
+            return None
+        reader = Statements(self._unit, Graph(Location(file=self._file)), self._file)
+        for name, value in _locals(host).items() if host is not None else ():
+            reader.frame.names[name] = reader.number(value)
+        return constant(reader.number(node))
+
+    def text(self, expression: str) -> int | None:
+        """The same of an expression given as text."""
+        return self.number(syntax.parse_expression(expression))
+
+    def extents(self, node: Node | None, host: Function) -> tuple[int, ...] | None:
+        """The extents of a grid or block: of a number, a `dim3(...)`, or a variable that is one."""
+        values = [self.number(part, host) for part in _dimensions(node, host)]
+        known = [value for value in values if value is not None and value > 0]
+        return tuple(known) if known and len(known) == len(values) else None
+
+
+def _dimensions(node: Node | None, host: Function) -> list[Node]:
+    """The nodes of the extents."""
+    if node is None:
+        return []
+    if node.type == "call_expression" and syntax.called(node) == "dim3":
+        return syntax.arguments(node)
+    if node.type == "initializer_list":
+        return node.named_children
+    if node.type == "identifier":
+        declared = _dim3(host, syntax.text(node))
+        if declared is not None:
+            return declared
+    return [node]
+
+
+def _dim3(host: Function, name: str) -> list[Node] | None:
+    for declaration in syntax.walk(host.body):
+        if declaration.type != "declaration" or syntax.text(syntax.field(declaration, "type")) != "dim3":
+            continue
+        for declarator in syntax.fields(declaration, "declarator"):
+            if syntax.declared(declarator) == name:
+                value = syntax.field(declarator, "value")
+                parts = syntax.field(declarator, "parameters") if value is None else value
+                if parts is None:
+                    return None
+                return _dimensions(parts, host) if parts.type == "call_expression" else parts.named_children
+    return None
+
+
+def _locals(host: Function) -> dict[str, Node]:
+    """The host's variables that are initialised once and never assigned again."""
+    found: dict[str, Node] = {}
+    assigned: set[str] = set()
+    for node in syntax.walk(host.body):
+        if node.type == "init_declarator":
+            value = syntax.field(node, "value")
+            if value is not None and value.type not in ("argument_list", "lambda_expression"):
+                found[syntax.declared(syntax.field(node, "declarator"))] = value
+        elif node.type in ("assignment_expression", "update_expression"):
+            assigned.add(syntax.text(syntax.field(node, "left") or syntax.field(node, "argument")))
+    return {name: value for name, value in found.items() if name not in assigned}
+
+
+def launched_shapes(unit: Unit, kernel: Function, constants: Constants) -> list[Block]:
+    """The distinct block shapes that host code in the same file, or a schedule, launches the kernel with."""
+    found = [constants.extents(launch.block, launch.host) for launch in launches_of(unit, kernel)]
+    shapes = [block_of(extents) for extents in found if extents is not None]
+    return list(dict.fromkeys(shape for shape in shapes if 0 < shape.size <= MAX_THREADS))
+
+
+def launches_of(unit: Unit, kernel: Function) -> list[Launch]:
+    """The launches of a kernel."""
+    return [launch for launch in unit.launches if launch.kernel == kernel.name]
+
+
+def scheduled_shapes(source: str, kernel: Function, constants: Constants) -> list[Block]:
+    """The block shapes that the schedule in a source's comments gives a kernel."""
+    blocks = [block for name, block in schedule.launches(source) if name == kernel.name]
+    extents = [[constants.text(extent) for extent in block] for block in blocks]
+    known = [[extent for extent in each if extent is not None and extent > 0] for each in extents]
+    shapes = [
+        block_of(each) for each, given in zip(known, extents, strict=True) if each and len(each) == len(given)
+    ]
+    return [shape for shape in shapes if shape.size <= MAX_THREADS]
+
+
+def block_of(extents: Sequence[int]) -> Block:
+    """The block of one to three extents."""
+    x, y, z = (*extents, 1, 1)[:3]
+    return Block(x, y, z)
+
+
+def assumed_shapes(unit: Unit, kernel: Function, constants: Constants) -> list[Block]:
+    """Plausible shapes for a kernel that nothing launches: by its launch bounds, tile constants and the axes it uses."""
+    used = axes_used(kernel, "threadIdx") | axes_used(kernel, "blockDim")
+    tiles = _tile_sizes(unit, constants)
+    bound = _launch_bound(kernel, constants)
+    if "z" in used:
+        return [Block(8, 8, 4, assumed=True), Block(4, 4, 4, assumed=True)]
+    if "y" in used:
+        sides = [tile for tile in tiles if tile <= 32] + list(_SQUARE)
+        return [Block(side, side, assumed=True) for side in dict.fromkeys(sides)]
+    plain = ([bound] if bound else []) + [tile for tile in tiles if tile >= 32] + list(_PLAIN)
+    return [Block(count, assumed=True) for count in dict.fromkeys(plain)]
+
+
+def axes_used(kernel: Function, built_in: str) -> set[str]:
+    """Which axes of a built-in a kernel's text uses."""
+    return set(re.findall(rf"\b{built_in}\s*\.\s*([xyz])\b", syntax.text(kernel.body)))
+
+
+def _tile_sizes(unit: Unit, constants: Constants) -> list[int]:
+    names: Iterable[str] = [*unit.macros, *unit.constants]
+    values = [constants.text(name) for name in names if _TILE_NAME.search(name)]
+    return [value for value in values if value in (4, 8, 16, 32, 64, 128, 256, 512, 1024)]
+
+
+def _launch_bound(kernel: Function, constants: Constants) -> int | None:
+    node = next((child for child in kernel.node.children if child.type == "launch_bounds"), None)
+    value = constants.number(node.named_children[0]) if node is not None and node.named_children else None
+    return value if value is not None and 0 < value <= MAX_THREADS else None
