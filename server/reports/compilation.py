@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Literal
 from .answer import Answer, Detail
 from .number import Frozen
 
-Limiter = Literal["registers", "shared memory", "warps", "blocks"]
+Limiter = Literal["registers", "shared memory", "warps", "blocks", "barriers"]
+CliffResource = Literal["registers", "shared bytes"]
 KERNELS_SHOWN: dict[Detail, int] = {"summary": 6, "evidence": 40, "raw": 400}
 
 
@@ -25,7 +26,7 @@ class Occupancy(Frozen):
 class Cliff(Frozen):
     """The nearest value of a resource at which the number of blocks per SM changes, and to what."""
 
-    resource: Literal["registers", "shared bytes"]
+    resource: CliffResource
     value: int
     block_threads: int
     blocks_now: int

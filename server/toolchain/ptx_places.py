@@ -1,0 +1,97 @@
+"""What a PTX text says of its origin: the source place of each line, and the launch bounds of each kernel.
+
+Not an analyser of PTX: it reads the directives .file, .loc, .entry, .maxntid and .minnctapersm and nothing else.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+_FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:, function_name \S+, inlined_at (\d+) (\d+) (\d+))?")
+_FUNCTION = re.compile(
+    r"(?:\.(?:visible|weak|extern|common) )*\.(?P<kind>entry|func)\b[^(\n]*?(?:\([^)]*\)\s*)?(?P<name>[\w$.]+)\s*\("
+)
+_BOUND = re.compile(r"\s*\.(maxntid|reqntid|minnctapersm)\s+(\d+(?:\s*,\s*\d+)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a source file as PTX names it; column 0 is unknown."""
+
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBounds:
+    """What __launch_bounds__ asks: the largest block in threads, and the least blocks per SM; None where unsaid."""
+
+    max_threads: int | None = None
+    min_blocks: int | None = None
+
+
+class PtxPlaces:
+    """The origin of the lines of one PTX text."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
+        self._files = {int(number): name for number, name in _FILE.findall(text)}
+
+    def place(self, line: int) -> Place | None:
+        """The source place of a PTX line (counted from 1): that of the last .loc before it in its function."""
+        for index in range(min(line, len(self._lines)) - 1, -1, -1):
+            text = self._lines[index]
+            if loc := _LOC.match(text):
+                file, number, column = (int(part) for part in loc.groups()[:3])
+                if number and file in self._files:
+                    return Place(self._files[file], number, column)
+            elif text.startswith("}") or _FUNCTION.match(text):
+                return None
+        return None
+
+    def use(self, symbol: str) -> Place | None:
+        """The source place of the first call of a symbol, or of any other use inside a function."""
+        word = re.compile(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])")
+        for number, text in enumerate(self._lines, 1):
+            if text.startswith(("\t", " ")) and word.search(text) and (found := self.place(number)):
+                return found
+        return None
+
+    def body(self, symbol: str) -> Place | None:
+        """The first source place inside a function."""
+        for number, name in self._functions:
+            if name == symbol:
+                for text in self._lines[number:]:
+                    if text.startswith("}"):
+                        break
+                    loc = _LOC.match(text)
+                    if loc and int(loc[2]) and int(loc[1]) in self._files:
+                        return Place(self._files[int(loc[1])], int(loc[2]), int(loc[3]))
+        return None
+
+    def launch_bounds(self, entry: str) -> LaunchBounds:
+        """The launch bounds of a kernel."""
+        held: dict[str, int] = {}
+        start = next((number for number, name in self._functions if name == entry), len(self._lines))
+        for text in self._lines[start:]:
+            if text.startswith("{"):
+                break
+            if bound := _BOUND.match(text):
+                product = 1
+                for part in bound[2].split(","):
+                    product *= int(part)
+                held[bound[1]] = product
+        return LaunchBounds(held.get("reqntid", held.get("maxntid")), held.get("minnctapersm"))
+
+    @cached_property
+    def _functions(self) -> list[tuple[int, str]]:
+        """(1-based line of its head, symbol) of each function with a body or a declaration, in order."""
+        found: list[tuple[int, str]] = []
+        for number, text in enumerate(self._lines, 1):
+            if ".entry" in text or ".func" in text:
+                head = " ".join(self._lines[number - 1 : number + 2])
+                if match := _FUNCTION.match(head):
+                    found.append((number, match["name"]))
+        return found
