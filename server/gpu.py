@@ -1,6 +1,7 @@
 """Which GPUs this machine has, through NVML, and the runner that leases one for each command that uses a GPU."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -46,6 +47,15 @@ class Gpus:
                 "compile and analyze work without one; debug, profile and evaluate need a GPU or a recording.",
             )
         return self.devices[0], self._leases
+
+    @asynccontextmanager
+    async def hold_shared(self, device: str | None) -> AsyncGenerator[None, None]:
+        """A shared lease of the GPU with that uuid, for what is no command; nothing is leased for None."""
+        if device is None or self._leases is None:
+            yield
+            return
+        async with self._leases.hold(device, "shared"):
+            yield
 
     def holders(self) -> list[Holder]:
         """Who holds or waits for the first GPU, first come first."""

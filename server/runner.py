@@ -1,5 +1,6 @@
 """The Runner protocol, and LocalRunner, which runs a command on this machine in a fresh, contained work folder."""
 
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,8 @@ import anyio.to_thread
 from .blobs import Blobs
 from .command import WORK_FOLDER, Command, Environment, File, Finished
 from .errors import StorageFailure
-from .process import Ended, spawn
+from .process import Ended, spawn, start
+from .ready import WAIT_ARGUMENT, Key, ReadyWorkers, Worker
 from .sandbox import LazySandbox, Sandbox
 from .toolchain.discovery import Program, Toolchain
 
@@ -41,12 +43,14 @@ class LocalRunner:
         blobs: Blobs,
         work_dir: Path,
         gpu_facts: Callable[[], Mapping[str, str]],
+        ready: ReadyWorkers | None = None,
     ) -> None:
         self._toolchain = toolchain
         self._sandbox = sandbox
         self._blobs = blobs
         self._work_dir = work_dir
         self._gpu_facts = gpu_facts
+        self._ready = ready
         self._own_path = re.compile(re.escape(os.fsencode(work_dir)) + rb"/[0-9a-f]{32}")
 
     async def environment(self, command: Command) -> Environment:
@@ -59,17 +63,23 @@ class LocalRunner:
         program = None if built else await self._toolchain.program(command.program)
         environment = await self.environment(command)
         sandbox = await self._sandbox.find()
-        folder = self._work_dir / uuid.uuid4().hex
+        worker = self._waiting(command, device)
+        folder = worker.folder if worker else self._work_dir / uuid.uuid4().hex
         try:
             await anyio.to_thread.run_sync(self._lay_out, folder, command)
             measured_at = time.time()
-            ended = await self._run_in(sandbox, folder, command, program, device)
+            if worker:
+                line = json.dumps(command.arguments).encode() + b"\n"
+                ended = await worker.child.attend(line, command.timeout_s, command.max_output_bytes)
+            else:
+                ended = await self._run_in(sandbox, folder, command, program, device)
             files = await anyio.to_thread.run_sync(self._collect, sandbox, folder, command)
         except OSError as error:
             raise StorageFailure(f"cannot use the work folder: {error.strerror or error}") from error
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_remove, folder)
+                self._prepare_next(command, device)
         return Finished(
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -107,8 +117,37 @@ class LocalRunner:
             max_output_bytes=command.max_output_bytes,
         )
 
+    def _waiting(self, command: Command, device: str | None) -> Worker | None:
+        return (
+            self._ready.take(Key(command.program, device))
+            if self._ready and self._ready.fits(command)
+            else None
+        )
+
+    def _prepare_next(self, command: Command, device: str | None) -> None:
+        if self._ready and self._ready.fits(command):
+            self._ready.replace(Key(command.program, device), self._start_waiting)
+
+    async def _start_waiting(self, key: Key) -> Worker:
+        """Start a worker that waits for its arguments, contained as its commands are."""
+        program = await self._toolchain.program(key.program)
+        sandbox = await self._sandbox.find()
+        folder = self._work_dir / uuid.uuid4().hex
+        await anyio.to_thread.run_sync(lambda: folder.mkdir(parents=True, mode=0o700))
+        gpu = key.device is not None
+        argv = sandbox.wrap(
+            [*program.argv, WAIT_ARGUMENT],
+            folder,
+            "run" if gpu else "compile",
+            gpu=gpu,
+            readable=program.readable,
+        )
+        plain = Command(key.program)
+        environment = _process_environment(sandbox, folder, plain, program, key.device)
+        return Worker(await start(argv, cwd=folder, environment=environment, piped_stdin=True), folder)
+
     def _lay_out(self, folder: Path, command: Command) -> None:
-        folder.mkdir(parents=True, mode=0o700)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         for name, given in command.inputs.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ import anyio
 from .config import Config
 from .gpu import Gpus, LeasingRunner
 from .jobs import Jobs
+from .ready import ReadyWorkers
 from .recording import Pack, RecordingRunner, ReplayRunner
 from .runner import LocalRunner, Runner
 from .sandbox import LazySandbox
@@ -24,13 +25,14 @@ async def open_services(config: Config) -> AsyncGenerator[Services, None]:
     toolchain = Toolchain()
     gpus = Gpus(config.state_dir / "gpu")
     sandbox = LazySandbox(config.sandbox, config.work_dir / "probe")
-    local = LocalRunner(toolchain, sandbox, store.blobs, config.work_dir, gpus.facts)
-    runner: Runner = RecordingRunner(LeasingRunner(local, gpus), store, local.environment)
-    if config.replay is not None:
-        pack = Pack(config.replay, store.blobs)
-        runner = ReplayRunner(pack, inner=runner, live_gpu=bool(gpus.devices))
     try:
         async with anyio.create_task_group() as group:
+            ready = ReadyWorkers(group, gpus.hold_shared)
+            local = LocalRunner(toolchain, sandbox, store.blobs, config.work_dir, gpus.facts, ready)
+            runner: Runner = RecordingRunner(LeasingRunner(local, gpus), store, local.environment)
+            if config.replay is not None:
+                pack = Pack(config.replay, store.blobs)
+                runner = ReplayRunner(pack, inner=runner, live_gpu=bool(gpus.devices))
             yield Services(config, store, runner, gpus, toolchain, sandbox, Jobs(group))
             group.cancel_scope.cancel()
     finally:
