@@ -1,19 +1,39 @@
 """One build that serves every tool: a candidate in, its diagnostics, resources, PTX, cubin and program out."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from .analysis.occupancy import DEFAULT_BLOCKS, Demand, cliffs, occupancies
+from .build_findings import Sources, findings
 from .candidate import Candidate
 from .command import Finished, Input, source_input
+from .errors import (
+    InvalidRequest,
+    ProgramKilled,
+    ProgramMissing,
+    StorageFailure,
+    Unavailable,
+    UnreadableOutput,
+)
 from .reports.compilation import KernelResources
-from .reports.finding import Finding, Location
-from .toolchain import diagnostics, nvcc, ptxas
-from .toolchain.discovery import require_host_compiler
+from .reports.finding import Finding
+from .toolchain import diagnostics, launch_probe, nvcc, nvrtc, ptxas
+from .toolchain.demangle import demangle
 from .toolchain.flags import checked_defines, checked_flags, macros
+from .toolchain.ptx_places import PtxPlaces
 from .workbench import Workbench
 
 BuildKind = Literal["program", "library", "kernel"]
+Compiler = Literal["nvcc", "nvrtc"]
+_CLIFF_BLOCK = 256
+_NO_HOST_COMPILER = re.compile(
+    r"gcc: (?:No such file|not found|command not found)|preprocess host compiler properties"
+)
+_HOST_COMPILER_HINT = (
+    "Install g++ (Debian: apt install g++). Sources without host code build without it, by NVRTC."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +42,13 @@ class Build:
 
     `kind`: a program has a `main` (and `executable`); a library has host code but no `main`; a kernel-only source has
     none. `findings` are the diagnostics, most important first; `kernels` are in the order of ptxas. `log` is what the
-    compilers printed.
+    compiler printed. `finished` is the run of that compiler, `runs` are all that the answer depends on.
     """
 
     candidate: Candidate
     arch: str
     kind: BuildKind
-    compiler: Literal["nvcc", "nvrtc"]
+    compiler: Compiler
     ok: bool
     findings: tuple[Finding, ...]
     kernels: tuple[KernelResources, ...]
@@ -48,61 +68,146 @@ class Build:
 async def build(bench: Workbench, candidate: Candidate, arch: str, timeout_s: float = 120.0) -> Build:
     """Build a candidate for exactly one architecture. A source that does not compile is a Build that is not `ok`.
 
-    Raises InvalidRequest for a flag or macro that is not allowed, ProgramMissing where a compiler is not installed,
-    ProgramTimedOut, ProgramKilled, and UnreadableOutput where a failing compiler says nothing that can be read.
+    Raises InvalidRequest for a flag, macro or arch that is not allowed, ProgramMissing where a compiler is not
+    installed, ProgramTimedOut, ProgramKilled, and UnreadableOutput where a failing compiler says nothing readable.
     """
+    unit = _unit(bench, candidate)
+    if candidate.is_program:
+        return await _with_nvcc(bench, candidate, await _probed(bench, unit), arch, "program", timeout_s)
+    if candidate.launches or not nvrtc.takes(unit):
+        return await _with_nvcc(bench, candidate, unit, arch, "library", timeout_s)
+    sources = (bench.blobs.read(digest).decode() for digest in candidate.files.values())
+    if nvrtc.is_quicker(sources):
+        return await _quickly(bench, candidate, unit, arch, timeout_s)
+    try:
+        return await _with_nvcc(bench, candidate, unit, arch, "library", timeout_s)
+    except ProgramMissing as missing:
+        return await _with_nvrtc(bench, candidate, unit, arch, timeout_s, missing)
+
+
+def _unit(bench: Workbench, candidate: Candidate) -> nvcc.Unit:
     flags = checked_flags(candidate.flags)
     plain, header = macros(checked_defines(candidate.defines), flags)
     inputs = candidate.inputs()
     if header:
         inputs[nvcc.MACROS_NAME] = source_input(bench.blobs.put(header.encode()))
-    unit = nvcc.Unit(candidate.main, inputs, plain, flags)
-    return await _with_nvcc(bench, candidate, unit, arch, timeout_s)
+    return nvcc.Unit(candidate.main, inputs, plain, flags)
+
+
+async def _probed(bench: Workbench, unit: nvcc.Unit) -> nvcc.Unit:
+    """The unit with the launch probe linked in, which tells `debug` and `profile` what really ran."""
+    made = await bench.run(launch_probe.command(source_input(bench.blobs.put(launch_probe.source()))))
+    _require_able(made.require_end("nvcc").stderr.decode("utf-8", "replace"), "this GPU")
+    if launch_probe.OBJECT_NAME not in made.files:
+        raise UnreadableOutput("the launch probe does not compile", made.stderr)
+    inputs = {**unit.inputs, launch_probe.OBJECT_NAME: made.built(launch_probe.OBJECT_NAME)}
+    return replace(unit, inputs=inputs, linked=launch_probe.LINK_ARGUMENTS)
+
+
+async def _quickly(
+    bench: Workbench, candidate: Candidate, unit: nvcc.Unit, arch: str, timeout_s: float
+) -> Build:
+    """By NVRTC; by nvcc where NVRTC is missing or meets something that only nvcc has."""
+    try:
+        quick = await _with_nvrtc(bench, candidate, unit, arch, timeout_s)
+    except ProgramMissing:
+        return await _with_nvcc(bench, candidate, unit, arch, "library", timeout_s)
+    if quick.ok or not nvrtc.is_limit(quick.log):
+        return quick
+    try:
+        return await _with_nvcc(bench, candidate, unit, arch, "library", timeout_s)
+    except ProgramMissing:
+        if nvrtc.has_host_code(quick.log):
+            raise
+        return quick
+
+
+async def _with_nvrtc(
+    bench: Workbench,
+    candidate: Candidate,
+    unit: nvcc.Unit,
+    arch: str,
+    timeout_s: float,
+    otherwise: ProgramMissing | None = None,
+) -> Build:
+    """By NVRTC; where it meets something that only nvcc has, `otherwise` says why nvcc was not asked."""
+    finished = (await bench.run(nvrtc.command(unit, arch, timeout_s))).require_end("nvrtc")
+    log = nvrtc.log(finished)
+    if otherwise and finished.exit_code != 0 and nvrtc.is_limit(log):
+        raise otherwise
+    made = Build(
+        candidate, arch, "kernel", "nvrtc", finished.exit_code == 0, (), (), (finished,), finished, log
+    )
+    return _read(bench, made, nvrtc.PTX_NAME, nvrtc.CUBIN_NAME)
 
 
 async def _with_nvcc(
-    bench: Workbench, candidate: Candidate, unit: nvcc.Unit, arch: str, timeout_s: float
+    bench: Workbench,
+    candidate: Candidate,
+    unit: nvcc.Unit,
+    arch: str,
+    target: nvcc.Target,
+    timeout_s: float,
 ) -> Build:
-    require_host_compiler()
-    kind: Literal["program", "library"] = "program" if candidate.is_program else "library"
-    finished = (await bench.run(nvcc.command(unit, arch, kind, timeout_s))).require_end("nvcc")
+    finished = (await bench.run(nvcc.command(unit, arch, target, timeout_s))).require_end("nvcc")
     log = (finished.stderr + finished.stdout).decode("utf-8", "replace")
-    ptx, cubin = nvcc.kept_names(candidate.main, arch)
-    return Build(
-        candidate=candidate,
-        arch=arch,
-        kind=kind,
-        compiler="nvcc",
-        ok=finished.exit_code == 0,
-        findings=tuple(_finding(found) for found in diagnostics.parse(log)),
-        kernels=tuple(_kernel(found) for found in ptxas.parse(log) if found.is_entry),
-        runs=(finished,),
-        finished=finished,
-        log=log,
-        executable=_built(finished, nvcc.PROGRAM_NAME, executable=True),
-        ptx=_built(finished, ptx),
-        cubin=_built(finished, cubin),
+    _require_able(log, arch)
+    program = _output(finished, nvcc.PROGRAM_NAME, executable=True)
+    ok = finished.exit_code == 0 and (target == "library" or program is not None)
+    made = Build(candidate, arch, target, "nvcc", ok, (), (), (finished,), finished, log, program)
+    return _read(bench, made, *nvcc.kept_names(candidate.main, arch))
+
+
+def _require_able(log: str, arch: str) -> None:
+    """Raises where the compiler could not work here, whatever the source says."""
+    if _NO_HOST_COMPILER.search(log):
+        raise ProgramMissing("nvcc needs a host compiler and there is no g++", _HOST_COMPILER_HINT)
+    if "No space left on device" in log:
+        raise StorageFailure("the compiler found no space left on its disk")
+    if died := re.search(r"'(\S+)' died due to signal (9|15)\b", log):
+        raise ProgramKilled(f"{died[1]} was ended by signal {died[2]}")
+    if re.search(r"nvcc fatal\s*: .*(?:gpu architecture|gpu-architecture|is not defined for option)", log):
+        raise InvalidRequest(
+            f"this nvcc does not build for {arch}", "Ask for another arch, or update the toolkit."
+        )
+    if unusable := re.search(r"nvcc fatal\s*: (.*)|#error.*(unsupported GNU version.*)", log):
+        raise Unavailable(f"nvcc cannot build here: {unusable[1] or unusable[2]}")
+
+
+def _read(bench: Workbench, made: Build, ptx_name: str, cubin_name: str) -> Build:
+    """The build with what its log and its PTX say. Raises UnreadableOutput for a failure without an error."""
+    ptx = _output(made.finished, ptx_name)
+    places = PtxPlaces(bench.blobs.read(ptx.digest).decode("utf-8", "replace")) if ptx else None
+    candidate = made.candidate
+    sources = Sources(
+        main=candidate.main,
+        names=frozenset(candidate.files),
+        read=lambda name: bench.blobs.read(candidate.files[name]).decode(),
+        ptx=places,
+    )
+    told = findings(diagnostics.parse(made.log), sources, made.arch)
+    if made.ok:
+        told = tuple(finding for finding in told if finding.severity != "error")
+    elif not any(finding.severity == "error" for finding in told):
+        raise UnreadableOutput(f"{made.compiler} failed without a readable error", made.log[-200:].strip())
+    resources = [found for found in ptxas.parse(made.log) if found.is_entry] if made.ok else []
+    return replace(
+        made,
+        findings=told,
+        kernels=tuple(_kernel(found, places, made.arch) for found in resources),
+        ptx=ptx,
+        cubin=_output(made.finished, cubin_name),
     )
 
 
-def _built(finished: Finished, name: str, *, executable: bool = False) -> Input | None:
+def _output(finished: Finished, name: str, *, executable: bool = False) -> Input | None:
     held: Mapping[str, object] = finished.files
     return finished.built(name, executable=executable) if name in held else None
 
 
-def _finding(found: diagnostics.Diagnostic) -> Finding:
-    location = Location(file=found.file, line=found.line, column=found.column) if found.file else None
-    return Finding(
-        rule=f"nvcc-{found.code or found.severity}",
-        severity=found.severity,
-        message=found.message,
-        location=location,
-    )
-
-
-def _kernel(found: ptxas.FunctionResources) -> KernelResources:
-    return KernelResources(
-        name=found.mangled,
+def _kernel(found: ptxas.FunctionResources, places: PtxPlaces | None, arch: str) -> KernelResources:
+    kernel = KernelResources(
+        name=demangle(found.mangled),
         mangled=found.mangled,
         registers=found.registers,
         spill_store_bytes=found.spill_store_bytes,
@@ -111,4 +216,37 @@ def _kernel(found: ptxas.FunctionResources) -> KernelResources:
         static_shared_bytes=found.shared_bytes,
         barriers=found.barriers,
         constant_bytes=found.constant_bytes,
+    )
+    if places:
+        bounds = places.launch_bounds(found.mangled)
+        dynamic = places.uses_dynamic_shared(found.mangled)
+        update = {
+            "max_threads": bounds.max_threads,
+            "min_blocks": bounds.min_blocks,
+            "uses_dynamic_shared": dynamic,
+        }
+        kernel = kernel.model_copy(update=update)
+    return with_occupancy(kernel, arch)
+
+
+def with_occupancy(
+    kernel: KernelResources,
+    arch: str,
+    block_threads: int | None = None,
+    dynamic_shared_bytes: int | None = None,
+) -> KernelResources:
+    """The kernel with its theoretical occupancy: of the given block size, else of its launch bounds, else of four."""
+    if kernel.registers is None:
+        return kernel
+    known = block_threads or kernel.max_threads
+    shared = (kernel.static_shared_bytes or 0) + (dynamic_shared_bytes or 0)
+    demand = Demand(kernel.registers, shared, kernel.barriers or 0)
+    loss, gain = cliffs(demand, arch, known or _CLIFF_BLOCK)
+    return kernel.model_copy(
+        update={
+            "dynamic_shared_bytes": dynamic_shared_bytes,
+            "occupancy": occupancies(demand, arch, (known,) if known else DEFAULT_BLOCKS),
+            "next_loss": loss,
+            "next_gain": gain,
+        }
     )

@@ -2,11 +2,13 @@
 
 from typing import Any, ClassVar, Literal
 
+from ..toolchain.demangle import short_name
 from .answer import Answer, Detail
 from .number import Frozen
 
 Limiter = Literal["registers", "shared memory", "warps", "blocks", "barriers"]
 CliffResource = Literal["registers", "shared bytes"]
+_NAME_CHARACTERS = 80
 KERNELS_SHOWN: dict[Detail, int] = {"summary": 6, "evidence": 40, "raw": 400}
 
 
@@ -33,14 +35,16 @@ class Cliff(Frozen):
     blocks_then: int
 
     def __str__(self) -> str:
-        return f"at {self.value:,} {self.resource}: {self.blocks_now} -> {self.blocks_then} blocks/SM of {self.block_threads}"
+        change = f"{self.blocks_now} -> {self.blocks_then} blocks/SM"
+        return f"at {self.value:,} {self.resource}: {change} of {self.block_threads} threads"
 
 
 class KernelResources(Frozen):
     """One kernel as ptxas built it: registers per thread, bytes per thread (spills, stack) and per block (shared).
 
-    `max_threads` and `min_blocks` are the source's launch bounds; `dynamic_shared_bytes` is known only from a launch.
-    None is unknown. `occupancy` is theoretical, by block size; the cliffs are those of the first block size in it.
+    `uses_dynamic_shared` says that it names shared memory of which only a launch knows the size
+    (`dynamic_shared_bytes`). `max_threads` and `min_blocks` are the source's launch bounds. `occupancy` is theoretical,
+    by block size; the cliffs are of one block size. None is unknown.
     """
 
     name: str
@@ -55,14 +59,15 @@ class KernelResources(Frozen):
     constant_bytes: int | None = None
     max_threads: int | None = None
     min_blocks: int | None = None
+    uses_dynamic_shared: bool = False
     occupancy: tuple[Occupancy, ...] = ()
     next_loss: Cliff | None = None
     next_gain: Cliff | None = None
 
     @property
-    def short_name(self) -> str:
-        """The name without template arguments' noise: what stands before the parameter list."""
-        return self.name.split("(")[0]
+    def spills(self) -> bool:
+        """Whether registers are spilled to local memory."""
+        return bool(self.spill_store_bytes or self.spill_load_bytes)
 
 
 class CompileAnswer(Answer):
@@ -93,9 +98,82 @@ class CompileAnswer(Answer):
         return lines
 
 
+_COUNTS = (
+    ("registers", "registers"),
+    ("static_shared_bytes", "bytes shared"),
+    ("dynamic_shared_bytes", "bytes dynamic shared"),
+    ("barriers", "barriers"),
+    ("stack_bytes", "bytes stack"),
+    ("spill_store_bytes", "bytes spill stores"),
+    ("spill_load_bytes", "bytes spill loads"),
+)
+
+
 def _kernel_data(kernel: KernelResources, detail: Detail) -> dict[str, Any]:
-    return kernel.model_dump(exclude_none=True)
+    if detail != "summary":
+        return kernel.model_dump(exclude_none=True, exclude_defaults=True)
+    data: dict[str, Any] = {"name": _label(kernel)}
+    data |= {name: value for name, _ in _COUNTS if (value := getattr(kernel, name))}
+    if kernel.max_threads:
+        data["max_threads"] = kernel.max_threads
+    if kernel.uses_dynamic_shared and kernel.dynamic_shared_bytes is None:
+        data["dynamic_shared_bytes"] = "set at launch"
+    if kernel.occupancy:
+        data["occupancy"] = _occupancy(kernel)
+    cliff = _cliff(kernel)
+    if cliff:
+        data["cliff"] = str(cliff)
+    return data
 
 
 def _kernel_lines(kernel: KernelResources, detail: Detail) -> list[str]:
-    return [f"{kernel.name}: {kernel.registers} registers"]
+    counts = [f"{value:,} {unit}" for name, unit in _COUNTS if (value := getattr(kernel, name))]
+    if kernel.uses_dynamic_shared and kernel.dynamic_shared_bytes is None:
+        counts.append("dynamic shared set at launch")
+    lines = [f"{_label(kernel)}: {', '.join(counts)}"]
+    if kernel.occupancy:
+        lines.append(f"  occupancy {_occupancy(kernel)}")
+    cliff = _cliff(kernel)
+    if detail == "summary":
+        return [*lines, f"  {cliff}"] if cliff else lines
+    lines += [f"  {held}" for held in kernel.occupancy]
+    lines += [f"  {change}" for change in (kernel.next_loss, kernel.next_gain) if change]
+    return [*lines, f"  symbol {kernel.mangled}"]
+
+
+def _label(kernel: KernelResources) -> str:
+    """The name without parameters, shortened in the middle where templates make it long."""
+    name = short_name(kernel.name)
+    return (
+        name
+        if len(name) <= _NAME_CHARACTERS
+        else f"{name[: _NAME_CHARACTERS // 2]}…{name[-_NAME_CHARACTERS // 2 :]}"
+    )
+
+
+def _occupancy(kernel: KernelResources) -> str:
+    """Equal neighbours joined: `75 % at 128-512 threads/block, 50 % at 1024 (registers)`."""
+    groups: list[list[Occupancy]] = []
+    for held in kernel.occupancy:
+        if groups and (groups[-1][0].percent, groups[-1][0].limited_by) == (held.percent, held.limited_by):
+            groups[-1].append(held)
+        else:
+            groups.append([held])
+    parts: list[str] = []
+    for index, group in enumerate(groups):
+        first, last = group[0], group[-1]
+        sizes = f"{first.block_threads}-{last.block_threads}" if len(group) > 1 else f"{first.block_threads}"
+        unit = " threads/block" if index == 0 else ""
+        limit = "" if first.percent == 100 else f" (limit {' and '.join(first.limited_by)})"
+        parts.append(
+            f"{first.percent:g} % at {sizes}{unit}{limit}"
+            if first.blocks_per_sm
+            else f"cannot launch {sizes}{limit}"
+        )
+    return ", ".join(parts)
+
+
+def _cliff(kernel: KernelResources) -> Cliff | None:
+    """The change that matters most: a gain while warps are missing, else the nearest loss."""
+    full = all(held.percent == 100 for held in kernel.occupancy)
+    return kernel.next_loss if full else kernel.next_gain or kernel.next_loss

@@ -1,13 +1,13 @@
 """C++ names of mangled symbols, by the C++ runtime of this machine where it has one, else by a pure Python parser."""
 
 import ctypes
+import importlib
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-import itanium_demangler
-
 MAX_LENGTH = 4096
+_parse: Callable[[str], object] = importlib.import_module("itanium_demangler").parse
 _MANGLED = re.compile(r"_Z[A-Za-z0-9_.$]+")
 _ANONYMOUS = "(anonymous namespace)"
 _SUFFIXES = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul", "bool": ""}
@@ -67,7 +67,7 @@ def _native() -> Callable[[str], str | None] | None:
 
 def _python(symbol: str) -> str | None:
     try:
-        parsed = itanium_demangler.parse(symbol)
+        parsed = _parse(symbol)
     except (NotImplementedError, RecursionError, ValueError, IndexError, AttributeError, TypeError, KeyError):
         return None
     return (

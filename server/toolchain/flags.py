@@ -18,6 +18,7 @@ _ON_OFF = r"true|false|on|off|0|1"
 _NUMBER = r"\d{1,6}"
 _CODES = r"[0-9A-Za-z_]+(?:,[0-9A-Za-z_]+)*"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_EARLY = re.compile(r"_|CUDA|CUB_|THRUST_|CCCL_|LIBCUDACXX_|NDEBUG$")
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.+:-]*")
 
 
@@ -113,8 +114,8 @@ _REFUSED: Mapping[str, str] = {
     "-dlto": "link-time optimisation leaves nothing to analyse before the link",
 }
 _PTXAS = re.compile(
-    r"-v|--verbose|-O[0-4]|--opt-level[= ][0-4]|-warn-spills|--warn-on-spills|-warn-lmem-usage|--warn-on-local-memory-usage"
-    r"|-warn-double-usage|--warn-on-double-precision-use|-dlcm=(?:ca|cg|cs|cv|lu)|-dscm=(?:wb|cg|cs|wt)"
+    r"-v|--verbose|-O[0-4]|--opt-level[= ][0-4]|-warn-spills|--warn-on-spills|-warn-lmem-usage"
+    r"|--warn-on-local-memory-usage|-warn-double-usage|--warn-on-double-precision-use|-dlcm=(?:ca|cg|cs|cv|lu)|-dscm=(?:wb|cg|cs|wt)"
     r"|--def-(?:load|store)-cache=[a-z]{2}|-Werror|-register-usage-level=\d{1,2}|--register-usage-level=\d{1,2}"
     r"|--maxrregcount=\d{1,3}|-maxrregcount=\d{1,3}|--allow-expensive-optimizations=(?:true|false)|-fmad=(?:true|false)"
     r"|-suppress-stack-size-warning|--suppress-stack-size-warning|--disable-optimizer-constants"
@@ -245,10 +246,12 @@ def nvrtc_flags(flags: Iterable[str]) -> tuple[str, ...] | None:
     """Checked flags as NVRTC takes them, macros left out; None where one of them needs nvcc."""
     kept: list[str] = []
     for flag in flags:
-        known = _FLAGS[flag.partition("=")[0]]
-        if known.nvrtc == "never":
+        name, _, value = flag.partition("=")
+        if _FLAGS[name].nvrtc == "never":
             return None
-        if known.nvrtc == "same" and known.name != "-D":
+        if name == "-Xptxas":
+            kept += [f"-Xptxas={part}" for part in value.split(",")]
+        elif _FLAGS[name].nvrtc == "same" and name != "-D":
             kept.append(_joined(flag))
     return tuple(kept)
 
@@ -260,15 +263,18 @@ def _joined(flag: str) -> str:
 
 
 def macros(defines: Mapping[str, str], flags: Iterable[str]) -> tuple[tuple[str, ...], str]:
-    """(arguments, header) that define the macros: plain values as -DNAME=VALUE, all others in the header's text.
+    """(arguments, header) that define the macros: what configures headers as -DNAME=VALUE, all others in the header.
 
-    nvcc splits -D values at commas and gives them to a shell, so a value that is not plain never goes there.
+    The header is read after the runtime's own, which a macro named N or T would break; and nvcc splits -D values at
+    commas and gives them to a shell, so only plain values may go there.
     """
     given = dict(defines)
     for flag in flags:
         if flag.startswith("-D="):
             name, equals, value = flag[3:].partition("=")
             given[name] = value if equals else "1"
-    plain = {name: value for name, value in given.items() if _PLAIN_VALUE.fullmatch(value)}
-    header = "".join(f"#define {name} {value}\n\n" for name, value in given.items() if name not in plain)
-    return tuple(f"-D{name}={value}" for name, value in plain.items()), header
+    early = {
+        name: value for name, value in given.items() if _EARLY.match(name) and _PLAIN_VALUE.fullmatch(value)
+    }
+    header = "".join(f"#define {name} {value}\n\n" for name, value in given.items() if name not in early)
+    return tuple(f"-D{name}={value}" for name, value in early.items()), header

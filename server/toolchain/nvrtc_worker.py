@@ -5,13 +5,18 @@ the compiler's log on stderr and exits 0 (built), 1 (does not compile) or 3 (NVR
 stderr). It imports nothing of warpwise.
 """
 
+import importlib
+import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 # Host headers that kernel files include out of habit. NVRTC has no host headers: these hold what device code may use.
-_MATH = "fabs sqrt rsqrt cbrt exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh"
-_MATH += " pow fmod fma hypot erf erfc floor ceil round trunc rint nearbyint fmin fmax copysign ldexp lround isnan isinf isfinite"
+_MATH = """fabs sqrt rsqrt cbrt exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh
+pow fmod fma hypot erf erfc floor ceil round trunc rint nearbyint fmin fmax copysign ldexp lround isnan isinf isfinite"""
 _MATH_MACROS = {
     "INFINITY": "__int_as_float(0x7f800000)", "NAN": "__int_as_float(0x7fffffff)",
     "HUGE_VALF": "__int_as_float(0x7f800000)", "HUGE_VAL": "__longlong_as_double(0x7ff0000000000000ll)",
@@ -20,9 +25,9 @@ _MATH_MACROS = {
 }  # fmt: skip
 _NOTHING = """cuda_runtime.h cuda_runtime_api.h cuda.h device_launch_parameters.h driver_types.h device_functions.h
 math_functions.h cassert assert.h cstdio stdio.h cstdlib stdlib.h cstring string.h ctime time.h iostream iomanip fstream
-sstream string vector map chrono random memory thread mutex stdexcept exception""".split()
-_OF_CUDA_STD = """cstdint climits cfloat cstddef limits type_traits utility array tuple algorithm functional numeric complex
-bit span optional initializer_list""".split()
+sstream string vector map chrono random memory thread mutex stdexcept exception"""
+_OF_CUDA_STD = """cstdint climits cfloat cstddef limits type_traits utility array tuple algorithm functional numeric
+complex bit span optional initializer_list"""
 
 
 def _headers() -> dict[str, str]:
@@ -30,8 +35,8 @@ def _headers() -> dict[str, str]:
         f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in _MATH_MACROS.items()
     )
     math = constants + "namespace std { " + " ".join(f"using ::{name};" for name in _MATH.split()) + " }\n"
-    held = dict.fromkeys(_NOTHING, "") | dict.fromkeys(("cmath", "math.h"), math)
-    for name in _OF_CUDA_STD:
+    held = dict.fromkeys(_NOTHING.split(), "") | dict.fromkeys(("cmath", "math.h"), math)
+    for name in _OF_CUDA_STD.split():
         held[name] = f"#include <cuda/std/{name}>\nnamespace std {{ using namespace ::cuda::std; }}\n"
     held |= {
         name: held[f"c{name.removesuffix('.h')}"] for name in ("stdint.h", "limits.h", "float.h", "stddef.h")
@@ -50,9 +55,7 @@ def _toolkit_folders() -> list[str]:
     return [str(header.abs_path) for header in found if header is not None and header.abs_path]
 
 
-def _compile(source: Path, options: list[str]) -> int:
-    from cuda.bindings import nvrtc
-
+def _compile(nvrtc: ModuleType, source: Path, options: list[str]) -> int:
     headers = {name: text for name, text in _headers().items() if not Path(name).is_file()}
     error, program = nvrtc.nvrtcCreateProgram(
         source.read_bytes(),
@@ -65,33 +68,23 @@ def _compile(source: Path, options: list[str]) -> int:
         return _unusable(f"nvrtcCreateProgram: {error.name}")
     given = [option.encode() for option in (*options, *(f"-I{folder}" for folder in _toolkit_folders()))]
     (ended,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
-    sys.stderr.buffer.write(
-        _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0 \n")
-    )
-    sys.stderr.buffer.write(b"\n")
-    for name, size, get in (
-        ("kernel.ptx", nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX),
-        ("kernel.cubin", nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN),
-    ):
-        content = _bytes(size, get, program)
-        if content.rstrip(b"\0 "):
-            Path(name).write_bytes(content.rstrip(b"\0") if name.endswith(".ptx") else content)
-    if ended == nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        return 0
-    if ended == nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION:
-        return 1
+
+    def told(size: Callable[[Any], Any], get: Callable[[Any, bytes], Any]) -> bytes:
+        error, length = size(program)
+        if int(error) or length < 2:  # nothing, or the terminating zero alone
+            return b""
+        held = b" " * length
+        return b"" if int(get(program, held)[0]) else held
+
+    log = told(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+    sys.stderr.buffer.write(log.rstrip(b"\0 \n") + b"\n")
+    if ptx := told(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).rstrip(b"\0 "):
+        Path("kernel.ptx").write_bytes(ptx)
+    if cubin := told(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN):
+        Path("kernel.cubin").write_bytes(cubin)
+    if ended in (nvrtc.nvrtcResult.NVRTC_SUCCESS, nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION):
+        return int(ended != nvrtc.nvrtcResult.NVRTC_SUCCESS)
     return _unusable(f"nvrtcCompileProgram: {ended.name}")
-
-
-def _bytes(size, get, program) -> bytes:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    from cuda.bindings import nvrtc
-
-    error, length = size(program)
-    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS or not length:
-        return b""
-    held = b" " * length
-    (error,) = get(program, held)
-    return held if error == nvrtc.nvrtcResult.NVRTC_SUCCESS else b""
 
 
 def _unusable(reason: str) -> int:
@@ -100,10 +93,17 @@ def _unusable(reason: str) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Compile the source that the first argument names, with the rest as NVRTC's options."""
+    """Compile the source that the first argument names, with the rest as NVRTC's options.
+
+    With the one argument `--wait` it loads NVRTC and then reads its arguments as a line of JSON.
+    """
     try:
-        return _compile(Path(arguments[0]), arguments[1:])
-    except (ImportError, OSError, RuntimeError) as error:
+        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        if arguments == ["--wait"]:
+            nvrtc.nvrtcVersion()
+            arguments = json.loads(sys.stdin.readline())
+        return _compile(nvrtc, Path(arguments[0]), arguments[1:])
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
         return _unusable(f"{type(error).__name__}: {error}")
 
 

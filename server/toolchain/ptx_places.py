@@ -4,14 +4,17 @@ Not an analyser of PTX: it reads the directives .file, .loc, .entry, .maxntid an
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, takewhile
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:, function_name \S+, inlined_at (\d+) (\d+) (\d+))?")
 _FUNCTION = re.compile(
     r"(?:\.(?:visible|weak|extern|common) )*\.(?P<kind>entry|func)\b[^(\n]*?(?:\([^)]*\)\s*)?(?P<name>[\w$.]+)\s*\("
 )
+_DYNAMIC_SHARED = re.compile(r"\.extern \.shared [^;\n]*?([\w$.]+)\[\];")
 _BOUND = re.compile(r"\s*\.(maxntid|reqntid|minnctapersm)\s+(\d+(?:\s*,\s*\d+)*)")
 
 
@@ -61,15 +64,19 @@ class PtxPlaces:
 
     def body(self, symbol: str) -> Place | None:
         """The first source place inside a function."""
-        for number, name in self._functions:
-            if name == symbol:
-                for text in self._lines[number:]:
-                    if text.startswith("}"):
-                        break
-                    loc = _LOC.match(text)
-                    if loc and int(loc[2]) and int(loc[1]) in self._files:
-                        return Place(self._files[int(loc[1])], int(loc[2]), int(loc[3]))
+        for text in self._body(symbol):
+            loc = _LOC.match(text)
+            if loc and int(loc[2]) and int(loc[1]) in self._files:
+                return Place(self._files[int(loc[1])], int(loc[2]), int(loc[3]))
         return None
+
+    def uses_dynamic_shared(self, function: str) -> bool:
+        """Whether a function names shared memory whose size only its launch decides."""
+        words = _DYNAMIC_SHARED.findall("\n".join(self._lines))
+        if not words:
+            return False
+        used = re.compile(rf"(?<![\w$])(?:{'|'.join(map(re.escape, words))})(?![\w$])")
+        return any(used.search(text) for text in self._body(function))
 
     def launch_bounds(self, entry: str) -> LaunchBounds:
         """The launch bounds of a kernel."""
@@ -84,6 +91,10 @@ class PtxPlaces:
                     product *= int(part)
                 held[bound[1]] = product
         return LaunchBounds(held.get("reqntid", held.get("maxntid")), held.get("minnctapersm"))
+
+    def _body(self, symbol: str) -> Iterator[str]:
+        start = next((number for number, name in self._functions if name == symbol), len(self._lines))
+        return takewhile(lambda text: not text.startswith("}"), islice(self._lines, start, None))
 
     @cached_property
     def _functions(self) -> list[tuple[int, str]]:

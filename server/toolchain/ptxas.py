@@ -9,10 +9,12 @@ from ..errors import UnreadableOutput
 _LINE = re.compile(r"ptxas info\s*: (?P<text>.*)")
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
 _PROPERTIES = re.compile(r"Function properties for '?(?P<name>[^\s']+)'?")
-_FRAME = re.compile(r"\s+(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_FRAME = re.compile(
+    r"(?:ptxas +\.)? +(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+)
 _USED = re.compile(r"Used (?P<registers>\d+) registers(?P<rest>(?:, .+)?)")
 _AMOUNT = re.compile(
-    r"(?:used )?(\d+) (barriers|bytes smem|bytes lmem|bytes cumulative stack size|textures|samplers|surfaces|bytes cmem\[\d+\])"
+    r"(?:used )?(\d+) (barriers|textures|samplers|surfaces|bytes (?:[sl]mem|cumulative stack size|cmem\[\d+\]))"
 )
 
 
