@@ -5,7 +5,7 @@ compares table and rules with the toolkit's own cuda_occupancy.h. It knows nothi
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..errors import InvalidRequest
 from ..reports.compilation import Cliff, CliffResource, Limiter, Occupancy
@@ -151,36 +151,34 @@ def cliffs(demand: Demand, arch: str, block_threads: int) -> tuple[Cliff | None,
 
     Of registers and shared memory, the one that needs the smaller relative change.
     """
-    now = resident_blocks(demand, arch, block_threads)
-    unit, most, used = sm(arch).shared_unit, sm(arch).block_shared_bytes, demand.shared_bytes
+    allowed = limits(demand, arch, block_threads)
+    held, warps, now = sm(arch), -(-block_threads // WARP_THREADS), min(allowed.values())
+    unit, used = held.shared_unit, demand.shared_bytes
 
-    def first(resource: CliffResource, values: Iterable[int], changed: Callable[[int], bool]) -> Cliff | None:
+    def first(name: CliffResource, limiter: Limiter, values: range, by: Callable[[int], int]) -> Cliff | None:
+        others = min(number for known, number in allowed.items() if known != limiter)
+        gain = values.step < 0
         for value in values:
-            then = resident_blocks(_with(demand, resource, value), arch, block_threads)
-            if changed(then):
+            then = min(others, by(value))
+            if then > now if gain else then < now:
                 return Cliff(
-                    resource=resource,
-                    value=value,
-                    block_threads=block_threads,
-                    blocks_now=now,
-                    blocks_then=then,
+                    resource=name, value=value, block_threads=block_threads, blocks_now=now, blocks_then=then
                 )
         return None
 
-    losses = (
-        first("registers", range(demand.registers + 1, MAX_REGISTERS + 1), lambda then: then < now),
-        first("shared bytes", range(used - used % unit + unit + 1, most + 1, unit), lambda then: then < now),
-    )
-    gains = (
-        first("registers", range(demand.registers - 1, 0, -1), lambda then: then > now),
-        first("shared bytes", range((used - 1) // unit * unit, -1, -unit), lambda then: then > now),
-    )
-    return _nearest(losses, demand), _nearest(gains, demand)
+    def of(registers: range, shared: range) -> Cliff | None:
+        found = (
+            first("registers", "registers", registers, lambda value: _by_registers(value, warps)),
+            first("shared bytes", "shared memory", shared, lambda value: _by_shared(value, held)),
+        )
+        return _nearest(found, demand)
 
-
-def _with(demand: Demand, resource: CliffResource, value: int) -> Demand:
     return (
-        replace(demand, registers=value) if resource == "registers" else replace(demand, shared_bytes=value)
+        of(
+            range(demand.registers + 1, MAX_REGISTERS + 1),
+            range(used - used % unit + unit + 1, held.block_shared_bytes + 1, unit),
+        ),
+        of(range(demand.registers - 1, 0, -1), range((used - 1) // unit * unit, -1, -unit)),
     )
 
 

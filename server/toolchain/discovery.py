@@ -53,6 +53,7 @@ class Toolchain:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
         self._found: dict[str, Program] = {}
+        self._compilers: dict[tuple[str, int], str] = {}
 
     async def program(self, name: str) -> Program:
         """The program of that name. Raises ProgramMissing with what would install it, Unavailable for a mixed toolkit."""
@@ -67,10 +68,17 @@ class Toolchain:
             program = await self.program(command.program)
             facts[program.name] = program.version
         if command.program == "nvcc" and (compiler := shutil.which("g++", path=self._environ.get("PATH"))):
-            facts["g++"] = await _version([compiler, "-dumpfullversion"], re.compile(r"(\d+(?:\.\d+)*)"))
+            facts["g++"] = await self._compiler_version(compiler)
         if command.gpu != "none":
             facts |= gpu
         return Environment(facts)
+
+    async def _compiler_version(self, path: str) -> str:
+        """The host compiler's version, asked again only when another file lies there."""
+        key = (os.path.realpath(path), Path(path).stat().st_mtime_ns)
+        if key not in self._compilers:
+            self._compilers[key] = await _version([path, "-dumpfullversion"], re.compile(r"(\d+(?:\.\d+)*)"))
+        return self._compilers[key]
 
     def toolkit_root(self, program: Program) -> Path:
         """The folder that holds bin/ and include/ of the toolkit a program belongs to."""
