@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NODE_SETS := tests/conformance client_examples
 
-.PHONY: demo test conformance lint torture bench record wheel-test clean
+.PHONY: demo test conformance lint torture bench record image-test clean
 
 demo: $(VENV)/.demo ## set up and walk a broken kernel to a correct and faster one
 	@$(BIN)/warpwise demo
@@ -17,6 +17,9 @@ conformance: $(VENV)/.test ## the official MCP conformance suite, both protocol 
 
 lint: $(VENV)/.test ## format, lint and both type checkers
 	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q . && $(BIN)/mypy && $(BIN)/pyright
+
+image-test: $(VENV)/.test ## build the Dockerfile and drive the container (root, podman, runc, debootstrap)
+	@$(BIN)/python -m pytest -q -m image tests/packaging
 
 torture: $(VENV)/.test ## the stated large counts, resumable; JSON to benchmarks/results/
 	@$(BIN)/python -m pytest -q -m torture tests
