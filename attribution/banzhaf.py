@@ -62,7 +62,7 @@ def transform(values: ArrayLike, kind: Kind = "banzhaf") -> Floats:
     return result.reshape(table.shape)
 
 
-def banzhaf(values: ArrayLike) -> Floats:
+def banzhaf_values(values: ArrayLike) -> Floats:
     """Return phi_i = 2**-(n-1) * sum over S without i of v(S + i) - v(S); shape (..., n).
 
     The unit is that of `values`. Source: Banzhaf 1965; equation 1 of arXiv 2605.26720. Raises

@@ -163,7 +163,7 @@ def plan_command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     import json
 
     from .budget import Variances, pilot_variances, plan
-    from .findings import findings
+    from .findings import analyse
     from .quantities import Options
     from .readers import read_table
     from .values import sample
@@ -171,7 +171,7 @@ def plan_command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     variances = Variances(within, between)
     if pilot is not None:
         table = read_table(pilot, split_players(players))
-        variances = pilot_variances(findings(sample(table, level), Options(confidence=confidence)), effect)
+        variances = pilot_variances(analyse(sample(table, level), Options(confidence=confidence)), effect)
     found = plan(
         width,
         variances,

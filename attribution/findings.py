@@ -189,7 +189,7 @@ class _Analysis:
         ]
 
 
-def findings(sample: Sample, options: Options) -> Findings:
+def analyse(sample: Sample, options: Options) -> Findings:
     """Return all numbers of one measure. Raises InvalidRequest as `estimator` does."""
     analysis = _Analysis(sample, options)
     phi, interaction = analysis.effects()

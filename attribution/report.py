@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ..server.errors import InvalidRequest
 from .extras import cost_per_effect, other_indices, permutation_check, placebo_check
-from .findings import Findings, findings
+from .findings import Findings, analyse
 from .quantities import Options, Quantity
 from .table import Grouping, RolloutTable
 from .uncertainty import LIKE_THESE, MIN_CLUSTERS, THESE
@@ -88,7 +88,7 @@ def attribute(table: RolloutTable, options: Options | None = None, by: Grouping 
     """
     chosen = _consistent(table, options or Options())
     levels: dict[Level, Findings] = {
-        level: findings(
+        level: analyse(
             sample(
                 table, level, exclusive=chosen.exclusive, k=chosen.k, assumed_variance=chosen.assumed_variance
             ),
@@ -124,11 +124,11 @@ def _measures(table: RolloutTable, options: Options) -> tuple[dict[Measure, Find
     found: dict[Measure, Findings] = {}
     absent: dict[Measure, str] = {}
     if table.log_speedup[:, 0].sum():
-        found["log_speedup"] = findings(sample(table, "log_speedup"), options)
+        found["log_speedup"] = analyse(sample(table, "log_speedup"), options)
     else:
         absent["log_speedup"] = "no rollout that passed has a speed-up"
     if table.cost[:, 0].sum():
-        found["cost"] = findings(sample(table, "cost"), options)
+        found["cost"] = analyse(sample(table, "cost"), options)
     else:
         absent["cost"] = "no rollout has a cost"
     return found, absent

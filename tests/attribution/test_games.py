@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from warpwise.attribution.banzhaf import banzhaf, banzhaf_effects, transform
+from warpwise.attribution.banzhaf import banzhaf_effects, banzhaf_values, transform
 from warpwise.attribution.game import (
     Floats,
     coalition_mask,
@@ -128,7 +128,7 @@ def test_a_dummy_gets_what_it_adds_and_interacts_with_nobody(
     with_dummy = np.concatenate([v, v + added])
     found = banzhaf_effects(with_dummy)
     assert found.phi[n] == pytest.approx(added, abs=1e-12)
-    np.testing.assert_allclose(found.phi[:n], banzhaf(v), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.phi[:n], banzhaf_values(v), rtol=0, atol=1e-12)
     for (_, j), value in zip(pair_indices(n + 1), found.pairs, strict=True):
         assert j != n or abs(value) < 1e-12
 
@@ -138,7 +138,7 @@ def test_exchanging_two_players_exchanges_their_values(game: tuple[int, Floats],
     n, v = game
     i, j = data.draw(st.sampled_from(pair_indices(n)))
     swapped = [(m & ~(1 << i | 1 << j)) | ((m >> i & 1) << j) | ((m >> j & 1) << i) for m in range(1 << n)]
-    phi, exchanged = banzhaf(v), banzhaf(v[swapped])
+    phi, exchanged = banzhaf_values(v), banzhaf_values(v[swapped])
     order = list(range(n))
     order[i], order[j] = j, i
     np.testing.assert_allclose(exchanged, phi[order], rtol=0, atol=1e-12)
@@ -148,7 +148,7 @@ def test_exchanging_two_players_exchanges_their_values(game: tuple[int, Floats],
 def test_effects_are_linear_in_the_game(game: tuple[int, Floats], scale: float, data: st.DataObject) -> None:
     n, v = game
     w = data.draw(arrays(np.float64, 1 << n, elements=WORTHS))
-    for index in (banzhaf, shapley, mobius, banzhaf_interactions):
+    for index in (banzhaf_values, shapley, mobius, banzhaf_interactions):
         np.testing.assert_allclose(index(v + scale * w), index(v) + scale * index(w), rtol=0, atol=1e-11)
 
 
@@ -156,7 +156,7 @@ def test_effects_are_linear_in_the_game(game: tuple[int, Floats], scale: float, 
 def test_banzhaf_values_sum_to_the_total_power(game: tuple[int, Floats]) -> None:
     n, v = game
     power = ((2 * sizes(n) - n) * v).sum() / 2 ** (n - 1)
-    assert banzhaf(v).sum() == pytest.approx(power, abs=1e-12)
+    assert banzhaf_values(v).sum() == pytest.approx(power, abs=1e-12)
 
 
 @given(games())
@@ -169,7 +169,7 @@ def test_shapley_values_share_out_exactly_the_grand_worth(game: tuple[int, Float
 @given(st.integers(1, 5), st.integers(1, 4))
 def test_a_batch_of_games_equals_the_games_one_by_one(n: int, count: int) -> None:
     v = np.random.default_rng(n * count).uniform(-1, 1, (count, 3, 1 << n))
-    for index in (banzhaf, sigma, shapley, mobius):
+    for index in (banzhaf_values, sigma, shapley, mobius):
         singly = np.array([[index(game) for game in row] for row in v])
         np.testing.assert_allclose(index(v), singly, rtol=0, atol=1e-13)
 
@@ -194,7 +194,7 @@ def test_shapley_agrees_with_the_values_recorded_from_shapiq_and_coopgame() -> N
     singles = dict(zip(PLAYERS, shapley(GAME), strict=True))
     assert singles == pytest.approx(PEERS["shapiq"]["SV"], abs=1e-12)
     assert singles == pytest.approx(PEERS["coopgame"]["shapley"], abs=1e-12)
-    assert dict(zip(PLAYERS, banzhaf(GAME), strict=True)) == pytest.approx(
+    assert dict(zip(PLAYERS, banzhaf_values(GAME), strict=True)) == pytest.approx(
         PEERS["coopgame"]["banzhaf"], abs=1e-12
     )
     pairs = shapley_interactions(GAME, 2)
@@ -227,7 +227,7 @@ def test_the_reference_variant_is_shapley_as_on_the_poster_not_banzhaf() -> None
     worths = {"d": 0.0, "a": 0.0, "p": 0.0}
     v = tabulate(lambda s: 0.0 if len(s) < 2 else (1 / 3 if len(s) == 3 or "a" in s else 0.0), tuple(worths))
     assert reference_effects(v).phi == pytest.approx([1 / 18, 2 / 9, 1 / 18], abs=1e-12)
-    assert banzhaf(v) == pytest.approx([1 / 12, 1 / 4, 1 / 12], abs=1e-12)
+    assert banzhaf_values(v) == pytest.approx([1 / 12, 1 / 4, 1 / 12], abs=1e-12)
 
 
 def test_coalitions_are_named_in_player_order_and_the_empty_one_none() -> None:
@@ -249,7 +249,7 @@ def test_coalitions_are_named_in_player_order_and_the_empty_one_none() -> None:
 )
 def test_a_table_that_is_no_game_is_refused(values: Floats, message: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        banzhaf(values)
+        banzhaf_values(values)
     assert message in refused.value.what
 
 
