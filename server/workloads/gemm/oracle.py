@@ -1,11 +1,12 @@
-"""gemm: C = alpha·A·B + beta·C."""
+"""gemm: C = alpha·A·B + beta·C"""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Arrays = dict[str, NDArray[np.float64]]
+Arrays = dict[str, NDArray[Any]]
 
 
 def inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> Arrays:

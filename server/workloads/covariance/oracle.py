@@ -1,0 +1,20 @@
+"""covariance: cov[i,j] = sample covariance (divisor N - 1) of columns i and j of data over its N rows"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> Arrays:
+    n, m = sizes["N"], sizes["M"]
+    common = rng.standard_normal((n, 3)) @ rng.standard_normal((3, m))
+    return {"data": 1 + common + rng.standard_normal((n, m))}
+
+
+def reference(given: Arrays, sizes: Mapping[str, int]) -> Arrays:
+    centred = given["data"] - given["data"].mean(axis=0)
+    return {"cov": centred.T @ centred / (sizes["N"] - 1)}

@@ -1,0 +1,22 @@
+// /// schedule
+// [define]
+// TILE = 16
+// [[launch]]
+// kernel = "syr2k"
+// grid = ["ceildiv(N, TILE)", "ceildiv(N, TILE)"]
+// block = ["TILE", "TILE"]
+// args = ["A", "B", "C", "alpha", "beta", "N", "M"]
+// [tune]
+// TILE = [8, 16, 32]
+// ///
+
+// One thread per element of C.
+__global__ void syr2k(const float* A, const float* B, float* C, float alpha, float beta, int n, int m) {
+    int i = blockIdx.y * TILE + threadIdx.y;
+    int j = blockIdx.x * TILE + threadIdx.x;
+    if (i >= n || j >= n) return;
+    float sum = 0.0f;
+    for (int k = 0; k < m; ++k)
+        sum += A[(size_t)i * m + k] * B[(size_t)j * m + k] + B[(size_t)i * m + k] * A[(size_t)j * m + k];
+    C[(size_t)i * n + j] = alpha * sum + beta * C[(size_t)i * n + j];
+}
