@@ -1,6 +1,6 @@
 // /// schedule
 // [define]
-// BLOCK = 512
+// BLOCK = 256
 // [scratch]
 // totals = { dtype = "int64", shape = ["ceildiv(N, BLOCK)"] }
 // [[launch]]

@@ -1,7 +1,7 @@
 // /// schedule
 // [define]
 // BLOCK = 256
-// BLOCKS = 1024
+// BLOCKS = 256
 // [scratch]
 // partial = { dtype = "float32", shape = ["BLOCKS"] }
 // [[launch]]

@@ -1,0 +1,47 @@
+"""The workloads that come with warpwise, and those in a user's folders, by name."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from ..errors import InvalidRequest, NotFound
+from .names import did_you_mean
+from .workload import Workload
+from .workload_file import FILE, load
+
+FOLDER = Path(__file__).resolve().parent.parent / "workloads"
+
+
+@cache
+def shipped() -> tuple[str, ...]:
+    """The names of all shipped workloads, sorted."""
+    return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
+
+
+@cache
+def shipped_workload(name: str) -> Workload:
+    """One shipped workload. Raises NotFound, with the nearest name."""
+    if name not in shipped():
+        raise NotFound(f"there is no workload `{name[:80]}`", did_you_mean(name, shipped()))
+    return load(FOLDER / name)
+
+
+def find(name: str, roots: Iterable[Path] = ()) -> Workload:
+    """A workload by its shipped name, or by a folder (`./mine`, `problems/mine`) below one of the roots.
+
+    Raises NotFound, InvalidRequest for a path outside every root, BadWorkload.
+    """
+    if name in shipped():
+        return shipped_workload(name)
+    if "/" not in name and not name.startswith("."):
+        return shipped_workload(name)
+    inside = False
+    for root in roots:
+        folder = (root / name).resolve()
+        if folder.is_relative_to(root.resolve()):
+            inside = True
+            if (folder / FILE).is_file():
+                return load(folder)
+    if not inside:
+        raise InvalidRequest(f"{name[:200]} lies outside the root", "Name a folder below the root.")
+    raise NotFound(f"no {FILE} in {name[:200]}", "A workload is a folder with workload.toml, oracle.py and baseline.cu.")
