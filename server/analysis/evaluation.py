@@ -44,13 +44,17 @@ class Block:
 
 
 class Evaluator:
-    """Evaluates values for the first `threads` threads of a block; arrays are (samples, threads) or broadcast to it."""
+    """Evaluates values for the threads of a block; arrays are (samples, threads) or broadcast to it.
+
+    `ahead` looks at a later iteration of a loop; `facts` gives unknowns their true number, by "op:name".
+    """
 
     def __init__(
-        self, block: Block, threads: int | None = None, ahead: Mapping[int, int] | None = None
+        self, block: Block, ahead: Mapping[int, int] | None = None, facts: Mapping[str, int] | None = None
     ) -> None:
         self.block = block
-        self.threads = min(threads or block.size, block.size)
+        self.threads = block.size
+        self._facts: Mapping[str, int] = facts or {}
         self._ahead = dict(ahead or {})
         self._memo: dict[int, Array | None] = {}
         self._bound: dict[int, Array | None] = {}
@@ -119,6 +123,9 @@ class Evaluator:
             return np.array([[extents[str(expr.value)]]], dtype=np.int64)
         if expr.op == "symbol":
             return np.zeros((1, 1), dtype=np.int64)
+        fact = self._facts.get(f"{expr.op}:{expr.value}")
+        if fact is not None:
+            return np.array([[fact]], dtype=np.int64)
         return None if expr.op == "opaque" else _guesses(expr)
 
     def _carried(self, expr: Expr) -> Array | None:
@@ -153,7 +160,7 @@ class Evaluator:
     def _iterate(self, loop: int, phis: list[Phi]) -> list[dict[int, Array | None]]:
         states: list[dict[int, Array | None]] = [{id(phi): self.values(phi.init) for phi in phis}]
         for _ in range(int(self.iterations(loop).max())):
-            step = Evaluator(self.block, self.threads, self._ahead)
+            step = Evaluator(self.block, self._ahead, self._facts)
             step._bound = self._bound | states[-1]
             states.append({id(phi): _following(step, phi) for phi in phis})
         return states

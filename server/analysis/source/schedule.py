@@ -35,13 +35,16 @@ def _read(source: str) -> dict[str, Any]:
 
 def _launches(table: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     for entry in _tables(table.get("launch")):
-        block = entry.get("block")
-        if isinstance(block, list):
-            yield str(entry.get("kernel")), [str(extent) for extent in cast("list[Any]", block)]
+        block = _list(entry.get("block"))
+        if block:
+            yield str(entry.get("kernel")), [str(extent) for extent in block]
     for entry in _tables(table.get("repeat")):
         yield from _launches(entry)
 
 
-def _tables(value: object) -> list[dict[str, Any]]:
-    entries = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
+def _tables(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # whatever TOML holds
+    return [cast("dict[str, Any]", entry) for entry in _list(value) if isinstance(entry, dict)]
+
+
+def _list(value: Any) -> list[Any]:  # noqa: ANN401  # whatever TOML holds
+    return [*value] if isinstance(value, list) else []

@@ -41,13 +41,13 @@ class Constants:
 
     def extents(self, node: Node | None, host: Function) -> tuple[int, ...] | None:
         """The extents of a grid or block: of a number, a `dim3(...)`, or a variable that is one."""
-        values = [self.number(part, host) for part in _dimensions(node, host)]
+        values = [self.number(part, host) for part in dimensions(node, host)]
         known = [value for value in values if value is not None and value > 0]
         return tuple(known) if known and len(known) == len(values) else None
 
 
-def _dimensions(node: Node | None, host: Function) -> list[Node]:
-    """The nodes of the extents."""
+def dimensions(node: Node | None, host: Function) -> list[Node]:
+    """The nodes of the extents of a grid or block: of one number, a `dim3`, or a variable that is one."""
     if node is None:
         return []
     if node.type == "call_expression" and syntax.called(node) == "dim3":
@@ -71,7 +71,7 @@ def _dim3(host: Function, name: str) -> list[Node] | None:
                 parts = syntax.field(declarator, "parameters") if value is None else value
                 if parts is None:
                     return None
-                return _dimensions(parts, host) if parts.type == "call_expression" else parts.named_children
+                return dimensions(parts, host) if parts.type == "call_expression" else parts.named_children
     return None
 
 

@@ -59,6 +59,7 @@ class Launch:
     templates: tuple[Node, ...]
     node: Node
     host: Function
+    shared: Node | None = None
 
 
 @dataclass(slots=True)
@@ -239,4 +240,5 @@ def _launches(host: Function) -> Iterator[Launch]:
             tuple(() if templates is None else templates.named_children),
             node,
             host,
+            shape.named_children[2] if len(shape.named_children) > 2 else None,
         )

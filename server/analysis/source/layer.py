@@ -1,0 +1,88 @@
+"""The source layer as a whole: a candidate's files in, findings and the kernels' shapes out. It needs no toolchain."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...reports.finding import Finding
+from ..evaluation import Block
+from ..flow import Flow
+from ..rules.bounds import bounds_findings
+from ..rules.divergence import divergence_findings
+from ..rules.host import host_findings, launch_findings
+from ..rules.idioms import idiom_findings, restrict_finding
+from ..rules.numeric import numeric_findings
+from ..rules.patterns import pattern_findings
+from ..rules.races import race_findings
+from ..rules.updates import update_findings
+from .kernels import flow_of
+from .launches import LaunchFacts, launch_facts
+from .shapes import Constants
+from .unit import Function, Unit, read
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """What the source says of one kernel; `flow` is None where its control flow is not followed."""
+
+    name: str
+    function: Function
+    flow: Flow | None
+    launches: tuple[LaunchFacts, ...]
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The block shapes it is looked at with."""
+        return self.flow.blocks if self.flow is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLayer:
+    """The findings of the source, and per kernel what the other layers need. `unreadable_lines` did not parse."""
+
+    findings: tuple[Finding, ...]
+    kernels: Mapping[str, KernelSource] = field(default_factory=dict[str, KernelSource])
+    unreadable_lines: tuple[str, ...] = ()
+
+
+def analyze_source(
+    main: str, files: Mapping[str, str], defines: Mapping[str, str], *, is_program: bool
+) -> SourceLayer:
+    """Analyse the source: `files` are names to texts, `main` one of them."""
+    unit = read(main, files, defines)
+    kernels = {function.name: _kernel(unit, function, files[main]) for function in unit.of_role("kernel")}
+    found: list[Finding] = []
+    for kernel in kernels.values():
+        found += launch_findings(kernel.name, kernel.launches)
+        if kernel.flow is not None:
+            found += _flow_findings(unit, kernel, kernel.flow)
+    found += numeric_findings(unit) + idiom_findings(unit) + host_findings(unit, is_program=is_program)
+    return SourceLayer(tuple(found), kernels, tuple(str(place) for place in unit.errors))
+
+
+def _kernel(unit: Unit, function: Function, source: str) -> KernelSource:
+    flow = flow_of(unit, function, source)
+    launches = launch_facts(unit, function, Constants(unit, function.file))
+    return KernelSource(function.name, function, flow, tuple(launches))
+
+
+def _flow_findings(unit: Unit, kernel: KernelSource, flow: Flow) -> list[Finding]:
+    sizes = [parameter.name for parameter in kernel.function.parameters if _is_size(parameter.type.name)]
+    single = bool(kernel.launches) and all(launch.grid == (1, 1, 1) for launch in kernel.launches)
+    found = race_findings(flow) + divergence_findings(flow) + bounds_findings(flow, kernel.launches, sizes)
+    found += update_findings(flow, single_block=single) + pattern_findings(flow)
+    restrict = restrict_finding(kernel.function, flow)
+    return found + ([restrict] if restrict is not None else [])
+
+
+def _is_size(name: str) -> bool:
+    return name in (
+        "int",
+        "unsigned",
+        "unsigned int",
+        "size_t",
+        "long",
+        "long long",
+        "int64_t",
+        "uint32_t",
+        "int32_t",
+    )
