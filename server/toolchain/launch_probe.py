@@ -45,6 +45,7 @@ LINK_ARGUMENTS: tuple[str, ...] = (OBJECT_NAME, "-Xlinker=" + ",".join(f"--wrap=
 _MAGIC = b"WWLAUNCH"
 _HEADER = struct.Struct("<8sII7QQ")
 _SLOT = struct.Struct("<IIii q 8q QQ 6I Q 6I Q")
+HEADER_BYTES, SLOT_BYTES, SLOTS = _HEADER.size, _SLOT.size, 512
 _READY = 2
 _UNKNOWN = -(2**63)
 _MAX_SLOTS = 1 << 16
