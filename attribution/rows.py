@@ -53,12 +53,12 @@ class Row(NamedTuple):
     infra: bool
 
 
-def check_columns(names: list[str], where: str) -> list[str]:
+def check_columns(names: list[str], where: str, required: tuple[str, ...] = REQUIRED) -> list[str]:
     """Return warnings about unknown columns. Raises InvalidRequest for a missing or repeated one."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidRequest(f"{where}: column {twice[0]!r} is there twice")
-    for name in REQUIRED:
+    for name in required:
         if name not in names:
             close = get_close_matches(name, names, 1)
             guess = f"; is {close[0]!r} meant?" if close else f"; the columns are {', '.join(names)}"
@@ -156,6 +156,10 @@ def _whole(value: object, column: str, where: str) -> int | None:
 
 
 def _coalition(value: object, where: str) -> tuple[str, ...]:
+    if value is None:
+        raise InvalidRequest(
+            f"{where}: no coalition", hint="Nothing given is written as an empty list or text."
+        )
     if isinstance(value, (list, tuple)):
         names = [_text(name) for name in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     else:
