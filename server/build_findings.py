@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,10 +15,10 @@ from .toolchain.diagnostics import Diagnostic
 from .toolchain.nvcc import MACROS_NAME
 from .toolchain.ptx_places import PtxPlaces
 
-_SYMBOL = re.compile(r"'?(_Z[A-Za-z0-9_.$]+|(?<=function ')[\w$]+(?=')|(?<=entry )[\w$]+)'?")
+_SYMBOL = re.compile(r"'?(_Z[A-Za-z0-9_.$]+|(?<=function ')[\w$]+(?=')|(?<=for entry )(?!function)[\w$]+)'?")
 _MESSAGE_CHARACTERS = 320
 _EXCERPT_CHARACTERS = 140
-_RAISED = {"ptxas-C7510": "warning"}
+_FOLLOWING_TOLD = 3
 _INSIDE_RULES = ("ptxas-unresolved-extern", "nvlink-undefined-reference")
 
 
@@ -100,7 +100,7 @@ def _finding(found: Diagnostic, sources: Sources, arch: str) -> Finding:
         evidence["notes"] = [_cut(note) for note in found.notes[:8]]
     return Finding(
         rule=name,
-        severity=_severity(name, found),
+        severity=_severity(found),
         message=_message(found),
         kernel=short_name(demangle(symbol)) if symbol and found.program == "ptxas" else None,
         location=location,
@@ -111,8 +111,8 @@ def _finding(found: Diagnostic, sources: Sources, arch: str) -> Finding:
     )
 
 
-def _severity(name: str, found: Diagnostic) -> Severity:
-    return "warning" if _RAISED.get(name) == "warning" else found.severity
+def _severity(found: Diagnostic) -> Severity:
+    return "warning" if found.message.startswith("Potential Performance Loss") else found.severity
 
 
 def _message(found: Diagnostic) -> str:
@@ -120,6 +120,8 @@ def _message(found: Diagnostic) -> str:
     if found.program == "ptxas":
         text = re.sub(r"\b0x([0-9a-f]+) bytes", lambda match: f"{int(match[1], 16):,} bytes", text)
         text = re.sub(r"\b0x([0-9a-f]+) max", lambda match: f"{int(match[1], 16):,} max", text)
+    if found.program in ("nvlink", "ld"):
+        text = re.sub(r"; \S+:\([^)]*\): first defined here| in '\S+\.o'$", "", text)
     notes = "; ".join(found.notes[:3])
     return _cut(f"{text} ({notes})" if notes else text)
 
@@ -156,7 +158,7 @@ def _location(found: Diagnostic, sources: Sources, name: str) -> tuple[Location 
 def _device_location(found: Diagnostic, sources: Sources, name: str) -> Location | None:
     symbol = _symbol(found)
     place = None
-    if sources.ptx and found.line and found.file and found.file.endswith(".ptx"):
+    if sources.ptx and found.line:
         place = sources.ptx.place(found.line)
     elif sources.ptx and symbol and name in _INSIDE_RULES:
         place = sources.ptx.use(symbol)
@@ -185,8 +187,9 @@ def _column(found: Diagnostic, line: str | None) -> int | None:
         return found.column
     source = line.expandtabs(1).rstrip()
     tail = found.echo.rstrip()[found.caret :]
-    if tail and source.endswith(tail):
-        return len(source) - len(tail) + 1
+    for shown in (source, re.sub(r"\s*//.*", "", source)):
+        if tail and shown.endswith(tail):
+            return len(shown) - len(tail) + 1
     return found.caret + 1 if source.startswith(found.echo[: found.caret + 1]) else None
 
 
@@ -230,14 +233,33 @@ def _real_first(told: list[Finding]) -> list[Finding]:
         follows = finding.severity == "error" and (file in broken or beside)
         if finding.severity == "error" and is_syntax(finding.rule) and file and not beside:
             broken.add(file)
-        evidence: Mapping[str, Any] = {**finding.evidence, "follow_up": True}
-        marked = (
-            finding.model_copy(update={"confidence": "possible", "evidence": evidence})
-            if follows
-            else finding
+        (following if follows else real).append(_as_following(finding) if follows else finding)
+    return [*real, *following[:_FOLLOWING_TOLD], *_left_out(following[_FOLLOWING_TOLD:])]
+
+
+def _as_following(finding: Finding) -> Finding:
+    evidence = {**finding.evidence, "follow_up": True}
+    return finding.model_copy(
+        update={"confidence": "possible", "evidence": evidence, "excerpt": None, "suggestion": None}
+    )
+
+
+def _left_out(following: list[Finding]) -> list[Finding]:
+    """The rest of a cascade, told in one."""
+    if not following:
+        return []
+    lines = sorted(
+        {finding.location.line for finding in following if finding.location and finding.location.line}
+    )
+    return [
+        Finding(
+            rule="nvcc-follow-ups",
+            severity="note",
+            confidence="possible",
+            message=f"{len(following)} further errors that likely follow from those before them",
+            evidence={"lines": lines[:40], "follow_up": True},
         )
-        (following if follows else real).append(marked)
-    return [*real, *following]
+    ]
 
 
 def _line(finding: Finding) -> tuple[str, int] | None:

@@ -1,5 +1,6 @@
 """What all tests share: a state folder of their own, and the daemon's services opened over it."""
 
+import warnings
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -59,3 +60,14 @@ def write(root: Path) -> Callable[[str, str], Path]:
 def anyio_backend() -> str:
     """Tests run on asyncio, as the daemon does."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def count_tokens() -> Callable[[str], int]:
+    """How many tokens a text is, in o200k_base."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the package's own loading
+        import bpe_openai
+
+        encoding = bpe_openai.get_encoding("o200k_base")
+    return lambda text: len(encoding.encode(text))

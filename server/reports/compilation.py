@@ -65,6 +65,11 @@ class KernelResources(Frozen):
     next_gain: Cliff | None = None
 
     @property
+    def short_name(self) -> str:
+        """The name without its parameter list."""
+        return short_name(self.name)
+
+    @property
     def spills(self) -> bool:
         """Whether registers are spilled to local memory."""
         return bool(self.spill_store_bytes or self.spill_load_bytes)
@@ -102,7 +107,7 @@ _COUNTS = (
     ("registers", "registers"),
     ("static_shared_bytes", "bytes shared"),
     ("dynamic_shared_bytes", "bytes dynamic shared"),
-    ("barriers", "barriers"),
+    ("barriers", "named barriers"),
     ("stack_bytes", "bytes stack"),
     ("spill_store_bytes", "bytes spill stores"),
     ("spill_load_bytes", "bytes spill loads"),
@@ -143,7 +148,7 @@ def _kernel_lines(kernel: KernelResources, detail: Detail) -> list[str]:
 
 def _label(kernel: KernelResources) -> str:
     """The name without parameters, shortened in the middle where templates make it long."""
-    name = short_name(kernel.name)
+    name = kernel.short_name
     return (
         name
         if len(name) <= _NAME_CHARACTERS
@@ -155,7 +160,8 @@ def _occupancy(kernel: KernelResources) -> str:
     """Equal neighbours joined: `75 % at 128-512 threads/block, 50 % at 1024 (registers)`."""
     groups: list[list[Occupancy]] = []
     for held in kernel.occupancy:
-        if groups and (groups[-1][0].percent, groups[-1][0].limited_by) == (held.percent, held.limited_by):
+        like = groups and groups[-1][0].percent == held.percent
+        if like and (held.percent == 100 or groups[-1][0].limited_by == held.limited_by):
             groups[-1].append(held)
         else:
             groups.append([held])

@@ -16,7 +16,7 @@ _FRONT_END: tuple[tuple[str, str], ...] = (
     ("expected-parenthesis", r'expected a "[()]"'),
     ("expected-expression", r"expected an expression"),
     ("unrecognized-token", r"unrecognized token"),
-    ("unterminated", r"unterminated|missing closing quote|missing terminating"),
+    ("unterminated", r"unterminated|unclosed|missing closing quote|missing terminating"),
     ("syntax", r"expected (?!unqualified)|parse error|this declaration has no storage class"),
     ("device-call", r"calling a (?:constexpr )?__device__ function.* from a __host__ function"),
     ("host-call", r"calling a (?:constexpr )?__host__ function|is undefined in device code"),
@@ -76,12 +76,11 @@ SUGGESTIONS: Mapping[str, str] = {
     "nvcc-12": "Mend the syntax error before it first.",
     "ptxas-constant-memory": "At most 64 KiB are constant: keep the table in global memory behind const __restrict__.",
     "ptxas-unresolved-extern": "Define the function in this file, or link its device code with the flag -rdc=true.",
-    "ptxas-spills": "Lower register pressure (smaller tile, less unrolling) or allow more registers per thread.",
+    "ptxas-spills": "Use a smaller tile or less unrolling, or allow more registers per thread.",
     "ptxas-local-memory": "Index local arrays by constants (unroll the loop), so that they stay in registers.",
     "ptxas-stack-size": "Recursion: raise cudaLimitStackSize before the launch, or write it as a loop.",
     "ptxas-launch-bounds": "Lower __launch_bounds__: threads times blocks must fit on one SM.",
     "ptxas-double": "Write float literals (1.0f) and float functions, unless double precision is meant.",
-    "ptxas-C7510": "Keep wgmma operands and accumulators untouched between fence and wait.",
     "nvlink-undefined-reference": "Define the device function in a file of this program.",
     "ld-undefined-reference": "Define the function, or link its library with the flag -l.",
     "ld-missing-library": "Leave out the library, or install it where the linker looks.",
@@ -117,6 +116,8 @@ def suggestion(name: str, found: Diagnostic, arch: str) -> str | None:
         return f"#include <{header}>" if header else None
     if name == "ptxas-arch-feature" and re.fullmatch(r"sm_\d+", arch):
         return f"Build with arch={arch}a if the GPU is one of that family, or guard the instruction by __CUDA_ARCH__."
+    if "wgmma.mma_async instructions are serialized" in found.message:
+        return "Leave wgmma operands and accumulators untouched between the fence and the wait."
     return SUGGESTIONS.get(name)
 
 

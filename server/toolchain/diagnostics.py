@@ -136,7 +136,8 @@ class _Reader:
             return
         self.shown = new
         if new.severity == "note" and new.program in ("front end", "host compiler") and self.found:
-            self.found[-1].notes.append(new.message)
+            place = f" (line {new.line})" if new.line and new.file == self.found[-1].file else ""
+            self.found[-1].notes.append(new.message + place)
             return
         new.trace, self.included = self.included, []
         self.found.append(new)

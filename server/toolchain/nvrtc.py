@@ -20,9 +20,9 @@ _QUICK_HEADERS = re.compile(
     r"|driver_types\.h|device_functions\.h|math_(?:functions|constants)\.h|vector_types\.h|mma\.h|cooperative_groups\.h"
     r"|c?(?:stdio|stdlib|string|assert|math|stdint|limits|float|stddef)(?:\.h)?|(?:cooperative_groups|cuda)/.+"
 )
-_HOST_CODE = "host functions are not allowed in JIT mode"
+_HOST_CODE = re.compile(r"host (?:functions|variables) are not allowed in JIT mode")
 _LIMIT = re.compile(
-    rf"{_HOST_CODE}|cannot open source file|#error directive|namespace \"std\" has no"
+    rf"{_HOST_CODE.pattern}|cannot open source file|#error directive|namespace \"std\" has no"
     r"|name followed by \"::\" must be|unrecognized option|__host__"
 )
 
@@ -81,4 +81,4 @@ def is_limit(text: str) -> bool:
 
 def has_host_code(text: str) -> bool:
     """Whether a failing log speaks of host functions, which no NVRTC compiles."""
-    return _HOST_CODE in text
+    return bool(_HOST_CODE.search(text))

@@ -77,7 +77,7 @@ def _compile(nvrtc: ModuleType, source: Path, options: list[str]) -> int:
         return b"" if int(get(program, held)[0]) else held
 
     log = told(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
-    sys.stderr.buffer.write(log.rstrip(b"\0 \n") + b"\n")
+    sys.stderr.buffer.write(log.replace(b"\0", b"").rstrip(b" \n") + b"\n")
     if ptx := told(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).rstrip(b"\0 "):
         Path("kernel.ptx").write_bytes(ptx)
     if cubin := told(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN):

@@ -1,0 +1,3 @@
+__global__ void scale(const float* x) {
+  x[threadIdx.x] = 0;  // expect nvcc-not-modifiable
+}

@@ -1,0 +1,3 @@
+__global__ void scale(float* x, float* x) {  // expect nvcc-redefinition
+  x[0] = 1;
+}

@@ -1,0 +1,4 @@
+#ifndef TILE
+#error "define TILE"  // expect nvcc-error-directive
+#endif
+int main() { return TILE; }

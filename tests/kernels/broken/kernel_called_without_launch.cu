@@ -1,0 +1,4 @@
+__global__ void scale(float* x) { x[0] = 1; }
+int main() {
+  scale(nullptr);  // expect nvcc-launch-configuration
+}

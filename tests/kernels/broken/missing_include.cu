@@ -1,0 +1,2 @@
+#include "no_such_header.h"  // expect nvcc-missing-include
+__global__ void scale(float* x) { x[0] = 1; }

@@ -1,0 +1,4 @@
+// flags -lnosuchlibrary
+__global__ void scale(float* x) { x[0] = 1; }
+int main() { scale<<<1, 1>>>(nullptr); }
+// expect-anywhere ld-missing-library

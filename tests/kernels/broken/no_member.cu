@@ -1,0 +1,3 @@
+__global__ void scale(float* x) {
+  x[threadIdx.w] = 0;  // expect nvcc-no-member
+}

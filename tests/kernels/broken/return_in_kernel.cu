@@ -1,0 +1,3 @@
+__global__ int scale(float* x) {  // expect nvcc-kernel-return-type
+  return x[0];
+}
