@@ -4,6 +4,7 @@ Starting Python, importing a library and making a CUDA context takes longer than
 time. A ready worker has done all that and waits for one line on its standard input: the arguments, as JSON.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from .errors import WarpwiseError
 from .process import Child
 
 WAIT_ARGUMENT = "--wait"
-READY_PROGRAMS = frozenset({"nvrtc", "oracle", "launcher"})
+READY_PROGRAMS = {"nvrtc": 3, "oracle": 3, "launcher": 2}
 IDLE_S = 600.0
 
 
@@ -42,7 +43,7 @@ Hold = Callable[[str | None], AbstractAsyncContextManager[object]]
 
 
 class ReadyWorkers:
-    """At most one waiting worker of each key; one that was not used for ten minutes is ended.
+    """A few waiting workers of each key; one that was not used for ten minutes is ended.
 
     `hold` leases the GPU while a worker makes its context there, so that none is made during a timed block.
     """
@@ -50,23 +51,28 @@ class ReadyWorkers:
     def __init__(self, group: anyio.abc.TaskGroup, hold: Hold) -> None:
         self._group = group
         self._hold = hold
-        self._waiting: dict[Key, Worker] = {}
-        self._starting: set[Key] = set()
+        self._waiting: dict[Key, list[Worker]] = {}
+        self._starting: Counter[Key] = Counter()
 
     @staticmethod
     def fits(command: Command) -> bool:
         """Whether a command can be done by a waiting worker: a known worker, in the plain environment."""
         return command.program in READY_PROGRAMS and not command.environment and not command.stdin
 
-    def take(self, key: Key) -> Worker | None:
-        """The waiting worker of a key, which is then no longer waiting; None where there is none alive."""
-        worker = self._waiting.pop(key, None)
-        return worker if worker is not None and worker.child.alive else None
+    async def take(self, key: Key) -> Worker | None:
+        """The longest waiting worker of a key, which is then no longer waiting; None where there is none alive."""
+        while waiting := self._waiting.get(key):
+            worker = waiting.pop(0)
+            if worker.child.alive:
+                return worker
+            await worker.child.end()
+        return None
 
     def replace(self, key: Key, start: Starter) -> None:
-        """Start the next worker of a key in the background, unless one waits or is on its way."""
-        if key not in self._waiting and key not in self._starting:
-            self._starting.add(key)
+        """Start workers of a key in the background until enough wait or are on their way."""
+        missing = READY_PROGRAMS[key.program] - len(self._waiting.get(key, ())) - self._starting[key]
+        for _ in range(missing):
+            self._starting[key] += 1
             self._group.start_soon(self._start, key, start)
 
     async def _start(self, key: Key, start: Starter) -> None:
@@ -76,11 +82,12 @@ class ReadyWorkers:
         except WarpwiseError:
             return  # the next command of this key starts cold and meets the same error where it can be told
         finally:
-            self._starting.discard(key)
-        self._waiting[key] = worker
+            self._starting[key] -= 1
+        waiting = self._waiting.setdefault(key, [])
+        waiting.append(worker)
         try:
             await anyio.sleep(IDLE_S)
         finally:
-            if self._waiting.get(key) is worker:
-                del self._waiting[key]
+            if worker in waiting:
+                waiting.remove(worker)
                 await worker.child.end()

@@ -63,7 +63,7 @@ class LocalRunner:
         program = None if built else await self._toolchain.program(command.program)
         environment = await self.environment(command)
         sandbox = await self._sandbox.find()
-        worker = self._waiting(command, device)
+        worker = await self._waiting(command, device)
         folder = worker.folder if worker else self._work_dir / uuid.uuid4().hex
         try:
             await anyio.to_thread.run_sync(self._lay_out, folder, command)
@@ -117,12 +117,10 @@ class LocalRunner:
             max_output_bytes=command.max_output_bytes,
         )
 
-    def _waiting(self, command: Command, device: str | None) -> Worker | None:
-        return (
-            self._ready.take(Key(command.program, device))
-            if self._ready and self._ready.fits(command)
-            else None
-        )
+    async def _waiting(self, command: Command, device: str | None) -> Worker | None:
+        if self._ready is None or not self._ready.fits(command):
+            return None
+        return await self._ready.take(Key(command.program, device))
 
     def _prepare_next(self, command: Command, device: str | None) -> None:
         if self._ready and self._ready.fits(command):

@@ -20,7 +20,21 @@ from ..command import Command, Environment
 from ..errors import ProgramMissing, Unavailable
 from ..process import spawn
 
+
+def _import_root() -> Path:
+    """The folder from which this very warpwise is imported."""
+    package = importlib.util.find_spec(__package__.partition(".")[0] if __package__ else "warpwise")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent.parent
+
+
 _WORKERS = {"nvrtc": "cuda.bindings.nvrtc", "ncu-report": "ncu_report", "sentryward": "sentryward"}
+_SERVER = Path(__file__).resolve().parent.parent
+_PACKAGES = {
+    "launcher": (_SERVER, "launcher.worker", "cuda.bindings.driver"),
+    "oracle": (_import_root(), "warpwise.server.evaluation.oracle_worker", "numpy"),
+}
 _IN_WHEELS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "compute-sanitizer", "ncu", "cuda-gdb")
 _VERSION = re.compile(r"(?:release [\d.]+, V|Version |version |v)(\d+(?:\.\d+)+)")
 _GDB_VERSION = re.compile(r"cuda-gdb\)? (\d+\.\d+)")
@@ -85,7 +99,7 @@ class Toolchain:
         return Path(program.argv[0]).resolve().parent.parent
 
     async def _find(self, name: str) -> Program:
-        if name in _WORKERS:
+        if name in _WORKERS or name in _PACKAGES:
             return self._worker(name)
         path = self._locate(name)
         if path is None:
@@ -115,6 +129,8 @@ class Toolchain:
 
     def _worker(self, name: str) -> Program:
         """A Python child of ours: isolated, its own script, the module it needs checked before it starts."""
+        if name in _PACKAGES:
+            return _package_worker(name)
         module, extra = _WORKERS[name], {}
         if name == "ncu-report" and (home := self._ncu_python()):
             extra = {"WARPWISE_NCU_PYTHON": str(home)}
@@ -154,6 +170,23 @@ class Toolchain:
                 f"mixed CUDA toolkit: nvcc is {release} but {listed}",
                 "Install one release: pip install 'warpwise[toolchain]' into a venv of its own, or set CUDA_HOME.",
             )
+
+
+def _package_worker(name: str) -> Program:
+    """A worker of several files: a package beside this one, started by its `main`, isolated from the environment."""
+    home, module, needs = _PACKAGES[name]
+    if not _importable(needs):
+        raise ProgramMissing(
+            f"the Python package {needs.partition('.')[0]} is not installed", _HINTS["nvrtc"]
+        )
+    start = f"import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; sys.exit(main(sys.argv[1:]))"
+    package = home.joinpath(*module.split(".")[:-1])
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.glob("*.py")))).hexdigest()[
+        :8
+    ]
+    top = home / module.partition(".")[0]
+    readable = (top, *(path.resolve() for path in (top, *top.iterdir()) if path.is_symlink()))
+    return Program(name, (sys.executable, "-I", "-c", start, str(home)), digest, readable)
 
 
 def require_host_compiler(environ: Mapping[str, str] = os.environ) -> None:
