@@ -88,8 +88,7 @@ class App:
         return types.ListToolsResult(tools=self._listed)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        listener = _listener(ctx) if ctx.meta and "progress_token" in ctx.meta else None
-        reply = await self.calls.call(self._caller(ctx), params.name, params.arguments or {}, listener)
+        reply = await self.calls.call(self._caller(ctx), params.name, params.arguments or {}, _listener(ctx))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=reply.text)],
             structured_content=reply.structured,
@@ -194,7 +193,10 @@ def _listed(tool: Tool) -> types.Tool:
 
 
 def _listener(ctx: Context) -> Callable[[Job], Awaitable[None]]:
-    """Tells the client how far its call is: elapsed seconds, of how many where the work knows its share."""
+    """Tells the client how far its call is: elapsed seconds, of how many where the work knows its share.
+
+    The session drops it where the client gave no progress token.
+    """
 
     async def tell(job: Job) -> None:
         elapsed_s = round(time.time() - job.started_at, 2)

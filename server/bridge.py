@@ -7,7 +7,7 @@ no MCP library, since it must start at once.
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -25,6 +25,7 @@ from .stopping import until_signal
 from .tokens import Tokens
 
 MAX_HEAD_BYTES = 64 << 10
+_LOST = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError)
 _DAEMON = ("-m", "warpwise.server", "serve", "--http", "127.0.0.1:0", "--detached")
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,11 @@ class Pipe:
             raise Unavailable(
                 f"the daemon refused the connection with HTTP {status.decode()}", "Run `warpwise doctor`."
             )
+
+    async def aclose(self) -> None:
+        """Close it, which ends what was asked over it and did not become a job."""
+        with anyio.CancelScope(shield=True):
+            await self._stream.aclose()
 
     async def send(self, line: bytes) -> None:
         """Send one line."""
@@ -98,25 +104,18 @@ class Bridge:
 
     async def _one_pipe(self) -> None:
         """Be connected until the daemon closes; it is started, or started again, when there is something to say."""
+        pipe = await opened(self._state_dir, self._head)
         try:
-            stream, here = await connected(self._state_dir)
-            async with stream:
-                pipe = Pipe(stream)
-                await pipe.open(self._head(here))
-                while self._backlog:
-                    await pipe.send(self._backlog.pop(0))
-                self._pipe = pipe
-                async for line in lines(pipe.chunks()):
-                    await self._from_daemon(line)
-        except (
-            anyio.EndOfStream,
-            anyio.IncompleteRead,
-            anyio.BrokenResourceError,
-            anyio.ClosedResourceError,
-        ):
+            while self._backlog:
+                await pipe.send(self._backlog.pop(0))
+            self._pipe = pipe
+            async for line in lines(pipe.chunks()):
+                await self._from_daemon(line)
+        except _LOST:
             log.info("the daemon closed the connection")
         finally:
             self._pipe = None
+            await pipe.aclose()
 
     async def _after_loss(self) -> None:
         """Prepare what the next pipe starts with: the greeting, then every request that is still unanswered."""
@@ -152,7 +151,7 @@ class Bridge:
             return
         try:
             await self._pipe.send(line)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except _LOST:
             self._pipe = None
 
     async def _from_daemon(self, line: bytes | TooLong) -> None:
@@ -191,30 +190,37 @@ class Bridge:
         return "\r\n".join(["POST /pipe HTTP/1.1", *lines, "", ""]).encode()
 
 
-async def connected(state_dir: Path) -> tuple[ByteStream, Presence]:
-    """A connection to the user's daemon, started if there is none. Raises Busy or Unavailable where it does not start."""
-    if found := await _found(state_dir):
-        return found
+async def opened(state_dir: Path, head: Callable[[Presence], bytes]) -> Pipe:
+    """A pipe to the user's daemon, started if there is none. Raises Busy or Unavailable where it does not start."""
+    if pipe := await _opened(state_dir, head):
+        return pipe
     async with presence.starting(state_dir):
-        if found := await _found(state_dir):
-            return found
+        if pipe := await _opened(state_dir, head):
+            return pipe
         child = start_detached([sys.executable, *_DAEMON], presence.log_file(state_dir))
         with anyio.move_on_after(presence.PATIENCE_S):
             while child.poll() is None:
-                if found := await _found(state_dir):
-                    return found
+                if pipe := await _opened(state_dir, head):
+                    return pipe
                 await anyio.sleep(0.02)
     raise Unavailable("the warpwise daemon does not start", f"See {presence.log_file(state_dir)}.")
 
 
-async def _found(state_dir: Path) -> tuple[ByteStream, Presence] | None:
+async def _opened(state_dir: Path, head: Callable[[Presence], bytes]) -> Pipe | None:
+    """A pipe to the daemon that runs, or None: a daemon that is just being killed may still take a connection."""
     here = presence.find(state_dir)
     if here is None:
         return None
     try:
-        return await anyio.connect_tcp("127.0.0.1", here.port), here
+        pipe = Pipe(await anyio.connect_tcp("127.0.0.1", here.port))
     except OSError:
         return None
+    try:
+        await pipe.open(head(here))
+    except _LOST:
+        await pipe.aclose()
+        return None
+    return pipe
 
 
 def _message(line: bytes) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from .client import Client
-from .errors import InternalError, InvalidArguments, UnknownTool, WarpwiseError
+from .errors import InternalError, InvalidArguments, UnknownTool, WarpwiseError, typed_cause
 from .jobs import Cancelled, Job, Progress
 from .reports.answer import Answer, Detail, Running
 from .tool import Args, Tool
@@ -203,20 +203,7 @@ def refusal(error: WarpwiseError) -> Reply:
 
 def typed_error(error: Exception, name: str) -> WarpwiseError:
     """The error as a client may see it: an unforeseen one is logged whole and told without its text."""
-    if isinstance(error, WarpwiseError):
-        return error
-    if (cause := _common_cause(error)) is not None:
+    if (cause := typed_cause(error)) is not None:
         return cause
     log.error("%s failed", name[:80], exc_info=error)
     return InternalError(f"warpwise failed internally while answering {name[:80]}")
-
-
-def _common_cause(error: Exception) -> WarpwiseError | None:
-    """The first typed error of parallel work that failed for typed reasons only."""
-    if not isinstance(error, ExceptionGroup):
-        return None
-    inner = [
-        one if isinstance(one, WarpwiseError) else _common_cause(one)
-        for one in cast("ExceptionGroup[Exception]", error).exceptions
-    ]
-    return inner[0] if all(inner) else None

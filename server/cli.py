@@ -17,7 +17,7 @@ import typer
 from warpwise import __version__
 
 from . import commands
-from .errors import WarpwiseError
+from .errors import WarpwiseError, typed_cause
 
 EXIT_ANSWERED, EXIT_MISUSED, EXIT_FAILED = 0, 2, 3
 _IMPORT_ERRORS = (ImportError, AttributeError, SyntaxError, TypeError, ValueError)
@@ -28,8 +28,11 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="warpwise: %(message)s")
     try:
         build(sys.argv[1:])(prog_name="warpwise")
-    except WarpwiseError as error:
-        print(f"warpwise: {error.what}\n{error.hint}", file=sys.stderr)
+    except (WarpwiseError, ExceptionGroup) as error:
+        cause = typed_cause(error)
+        if cause is None:
+            raise
+        print(f"warpwise: {cause.what}\n{cause.hint}", file=sys.stderr)
         sys.exit(EXIT_FAILED)
     except BrokenPipeError:
         # Whoever read our output went away: let nothing flush into the closed pipe at exit.
@@ -47,7 +50,7 @@ def build(arguments: list[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_root)
+    app.callback(invoke_without_command=True)(_root)
     ours = [found.name for found in pkgutil.iter_modules(commands.__path__)]
     asked = arguments[0] if arguments else ""
     for name in [asked] if asked in ours else ours:
@@ -67,7 +70,7 @@ def _plug_in(app: typer.Typer, entry: EntryPoint) -> None:
 
 
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         print(__version__)

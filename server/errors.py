@@ -16,7 +16,7 @@ WarpwiseError
 └── InternalError         warpwise itself is at fault; its log has the details
 """
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 
 class WarpwiseError(Exception):
@@ -144,4 +144,16 @@ class InternalError(WarpwiseError):
     """Warpwise itself is at fault; the client gets no details, the daemon's log has them."""
 
     code = "internal"
-    default_hint = "Report it with what the daemon wrote to its log (stderr, or daemon.log in the state folder)."
+    default_hint = (
+        "Report it with what the daemon wrote to its log (stderr, or daemon.log in the state folder)."
+    )
+
+
+def typed_cause(error: BaseException) -> WarpwiseError | None:
+    """The error itself, or the first one of parallel work that failed for typed reasons only; None for a bug."""
+    if isinstance(error, WarpwiseError):
+        return error
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    inner = [typed_cause(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+    return inner[0] if all(inner) else None

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -52,14 +53,17 @@ def run(
     """
     import anyio
 
+    from .. import stdio
     from ..config import from_environment
     from ..errors import InvalidArguments, UnknownTool
     from .serve import roots_of
 
     roots = roots_of([root] if root else None)
     config = replace(from_environment(roots, replay=replay), roots=roots)
+    _, writer = stdio.claim()  # the answer is all that stdout gets, whatever a library prints
     reply = anyio.run(_call, config, tool, arguments or [], as_json)
-    print(reply.text if text else json.dumps(reply.structured, ensure_ascii=False))
+    with os.fdopen(writer, "w", encoding="utf-8", errors="backslashreplace") as out:
+        print(reply.text if text else json.dumps(reply.structured, ensure_ascii=False), file=out)
     if reply.error is None:
         raise typer.Exit(EXIT_ANSWERED)
     raise typer.Exit(EXIT_MISUSED if isinstance(reply.error, UnknownTool | InvalidArguments) else EXIT_FAILED)
