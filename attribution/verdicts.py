@@ -1,5 +1,6 @@
 """Dead, redundant or live: one word for each component, with what it rests on. Estimates nothing anew."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,6 +11,7 @@ from .game import Floats
 from .lookup import Lookup, per_unit
 from .quantities import Options, Quantity
 from .uncertainty import MIN_CLUSTERS, cluster_moments, cluster_t, holm
+from .values import Measure
 
 Word: TypeAlias = Literal["live", "redundant", "dead"]
 
@@ -43,17 +45,29 @@ class Verdict:
 
 
 def verdicts(levels: list[Findings], options: Options) -> list[Verdict]:
-    """Return one verdict for each player. p-values are Holm's over every phi and pair of every level."""
+    """Return one verdict for each player.
+
+    p-values are Holm's over the phi of all players at every level, and apart from these over all pairs at
+    every level.
+    """
     if not levels:
         return []
     players = levels[0].sample.table.players
-    tested = [(level, q) for level in levels for q in (*level.phi, *level.interaction) if q.p is not None]
-    adjusted = holm([q.p or 0.0 for _, q in tested])
-    significant: dict[tuple[str, str], bool] = {
-        (level.measure, q.name): p < 1 - options.confidence
-        for (level, q), p in zip(tested, adjusted, strict=True)
-    }
+    mains: list[tuple[Measure, Quantity]] = [(level.measure, q) for level in levels for q in level.phi]
+    pairs: list[tuple[Measure, Quantity]] = [
+        (level.measure, q) for level in levels for q in level.interaction
+    ]
+    significant = _significant(mains, options) | _significant(pairs, options)
     return [_verdict(player, i, levels, significant, options) for i, player in enumerate(players)]
+
+
+def _significant(family: Sequence[tuple[Measure, Quantity]], options: Options) -> dict[tuple[str, str], bool]:
+    tested = [(measure, q) for measure, q in family if q.p is not None]
+    adjusted = holm([q.p or 0.0 for _, q in tested])
+    return {
+        (measure, q.name): bool(p < 1 - options.confidence)
+        for (measure, q), p in zip(tested, adjusted, strict=True)
+    }
 
 
 def _verdict(
