@@ -78,8 +78,8 @@ class Image:
     def inside(self, container: str, *argv: str) -> str:
         return must(*self.engine, "exec", container, *argv)
 
-    def exit_code(self, container: str) -> str:
-        return must(*self.engine, "inspect", "--format={{.State.ExitCode}}", container).strip()
+    def state(self, container: str, what: str) -> str:
+        return must(*self.engine, "inspect", f"--format={{{{.State.{what}}}}}", container).strip()
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,9 @@ def wait_until_healthy(image: Image, container: str) -> None:
     deadline = time.monotonic() + 30
     while run(*image.engine, "exec", container, "python", "-c", GET, "/health").returncode:
         logs = run(*image.engine, "logs", container)
-        assert time.monotonic() < deadline, (logs.stdout + logs.stderr).decode()
+        told = (logs.stdout + logs.stderr).decode()
+        assert image.state(container, "Running") == "true", told
+        assert time.monotonic() < deadline, told
 
 
 def call(image: Image, container: str, tool: str, **arguments: object) -> dict[str, Any]:
@@ -248,4 +250,4 @@ def test_stopping_the_container_ends_the_daemon_at_once_and_cleanly(image: Image
     before = time.monotonic()
     must(*image.engine, "stop", "--time=20", container)
     assert time.monotonic() - before < 10
-    assert image.exit_code(container) == "0"
+    assert image.state(container, "ExitCode") == "0"

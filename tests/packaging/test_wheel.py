@@ -147,6 +147,9 @@ def test_the_command_answers_from_a_folder_with_modules_of_our_names(
     answer = json.loads(output_of(program, "run", "capabilities", cwd=hostile, env=env))
     assert answer["state"] == "done"
     assert answer["capabilities"]["nvcc"].startswith("works")  # the workers and programs were found, too
+    (hostile / "twice.cu").write_text("__global__ void twice(float* x) { x[threadIdx.x] *= 2; }\n")
+    answer = json.loads(output_of(program, "run", "compile", "path=twice.cu", cwd=hostile, env=env))
+    assert [kernel["name"] for kernel in answer["kernels"]] == ["twice"]
     assert not list(hostile.rglob("*.imported"))
 
 
