@@ -1,10 +1,11 @@
 """Accesses outside their array, on the flow of a kernel.
 
-Three degrees of knowledge: the numbers of a launch prove it (shape, scalars and buffer sizes constant in the source); the
-form of a condition gives it away (`i <= n`, `x[i - 1]` of the first thread); or nothing on the way bounds an index made of
-the block's and the thread's place, although the kernel is told a size.
+Three degrees of knowledge: the numbers of a launch prove it (shape, scalars and buffer sizes constant in the source);
+the form of a condition gives it away (`i <= n`, `x[i - 1]` of the first thread); or nothing on the way bounds an index
+made of the block's and the thread's place, although the kernel is told a size.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ import numpy as np
 from .evaluation import ROUND_SAMPLES, Block, Evaluator
 from .expressions import Expr, leaves
 from .flow import Access, Flow, Node, SharedArray
+
+_COUNT = re.compile(
+    r"^[a-z]?[nmkNMKHWBTC]$|^(?:n|num|N)_?[A-Za-z]|len|size|count|width|height|rows|cols|elem|total",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +106,15 @@ def off_by_one(node: Node, access: Access) -> Expr | None:
     index = access.address.args[0] if access.address.op == "mul" else access.address
     for guard in node.conditions:
         for condition in _conjuncts(guard):
-            if condition.op == "le" and condition.args[0] is index and condition.args[1].op == "uniform":
-                return condition.args[1]
-            if condition.op == "ge" and condition.args[1] is index and condition.args[0].op == "uniform":
-                return condition.args[0]
+            sides = condition.args if condition.op == "le" else condition.args[::-1]
+            if condition.op in ("le", "ge") and sides[0] is index and _is_count(sides[1]):
+                return sides[1]
     return None
+
+
+def _is_count(expr: Expr) -> bool:
+    """Whether an unknown is a number of elements by its name; `last` or `right` may well be included."""
+    return expr.op == "uniform" and bool(_COUNT.search(str(expr.value)))
 
 
 def _conjuncts(condition: Expr) -> list[Expr]:
@@ -138,7 +148,8 @@ def unbounded_axes(node: Node, access: Access) -> set[str]:
     for guard in node.conditions:
         within = leaves(guard)
         if guard.varying:
-            axes -= {name for op, name in within if op == "ctaid"}
+            sized = any(op == "uniform" for op, _ in within)
+            axes -= {name for op, name in within if op == "ctaid" or (sized and op == "tid")}
             if any(op == "opaque" for op, _ in within):
                 return set()
     return axes

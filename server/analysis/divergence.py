@@ -19,14 +19,15 @@ WARP = 32
 class Divergence:
     """A barrier or warp operation that only some threads reach, and the guard that keeps the others away.
 
-    `threads`: one that reaches it and one that does not, where both are known; `by_data`: per-thread data decides.
+    `threads`: one that reaches it and one that does not, where both are known; `by_data`: per-thread data decides;
+    `splits_warp`: some warp comes in part.
     """
 
     node: Node
     guard: Guard
     threads: tuple[int, int] | None
     by_data: bool
-    mask_only: bool = False
+    splits_warp: bool = True
 
 
 def divergent_barriers(flow: Flow) -> list[Divergence]:
@@ -66,7 +67,8 @@ def _first(evaluator: Evaluator, node: Node, width: int) -> Divergence | None:
         passing = values != 0
         threads = _split(reached, passing, width)
         if threads is not None:
-            return Divergence(node, guard, threads, by_data=False)
+            within = _split(reached, passing, WARP) is not None
+            return Divergence(node, guard, threads, by_data=False, splits_warp=within)
         reached = reached & passing
     return None
 
@@ -103,7 +105,7 @@ def _masked(evaluator: Evaluator, node: Node) -> Divergence | None:
         return None
     active, _ = evaluator.active(node.conditions)
     wrong = _disagree(active, mask)
-    return Divergence(node, split.guard, split.threads, by_data=False, mask_only=False) if wrong else None
+    return Divergence(node, split.guard, split.threads, by_data=False) if wrong else None
 
 
 def _disagree(active: Mask, mask: Array) -> bool:

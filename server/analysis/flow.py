@@ -92,7 +92,10 @@ class SharedArray:
 
 @dataclass(slots=True)
 class Flow:
-    """One kernel's nodes, its shared arrays and the block shapes it is looked at with (most likely first)."""
+    """One kernel's nodes, its shared arrays and the block shapes it is looked at with (most likely first).
+
+    `fits` is False where no assumed shape keeps every subscript inside its array: then threads are not told apart.
+    """
 
     kernel: str
     layer: Layer
@@ -100,7 +103,7 @@ class Flow:
     nodes: list[Node]
     arrays: dict[str, SharedArray] = field(default_factory=dict[str, SharedArray])
     blocks: tuple[Block, ...] = (Block(256, assumed=True),)
-    doubles: bool = False
+    fits: bool = True
 
     @property
     def block(self) -> Block:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .evaluation import ROUND_SAMPLES, SAMPLES, Array, Evaluator, Mask
+from .expressions import leaves
 from .flow import Access, Flow, Node
 
 MAX_PAIRS = 600
@@ -121,7 +122,8 @@ class _Evaluators:
         unit = max(1, min(first.width_bytes, second.width_bytes))
         left = _Touched(one // unit, active, max(1, first.width_bytes // unit))
         right = _Touched(other // unit, then, max(1, second.width_bytes // unit))
-        witness = _meeting(left, right, same_warp_ordered=pair.warp_ordered)
+        guessed = any(op == "uniform" for each in (first, second) for op, _ in leaves(each.address))
+        witness = _meeting(left, right, same_warp_ordered=pair.warp_ordered, every_guess=guessed)
         if witness is None:
             return None
         threads, same_warp = witness
@@ -150,9 +152,12 @@ class _Touched:
 
 
 def _meeting(
-    left: _Touched, right: _Touched, *, same_warp_ordered: bool
+    left: _Touched, right: _Touched, *, same_warp_ordered: bool, every_guess: bool
 ) -> tuple[tuple[int, int], bool] | None:
-    """((thread, other thread), only within warps) of a meeting; threads of one warp count only when not ordered."""
+    """((thread, other thread), only within warps) of a meeting; threads of one warp count only when not ordered.
+
+    `every_guess`: the bytes depend on guessed sizes, so that a meeting counts only when it happens under each of them.
+    """
     keys, threads = left.keys()
     others, partners = right.keys()
     if keys.size == 0 or others.size == 0:
@@ -164,13 +169,22 @@ def _meeting(
     met = end > start
     low = threads[np.where(met, start, 0)]
     high = threads[np.where(met, end - 1, 0)]
+    wanted = np.intersect1d(keys & 15, others & 15) if every_guess else None
     for across in (True, False):
-        for candidate in (low, high):
-            apart = candidate // 32 != partners // 32 if across else candidate != partners
-            hits = np.flatnonzero(met & apart)
-            if hits.size and (across or not same_warp_ordered):
-                return (int(candidate[hits[0]]), int(partners[hits[0]])), not across
+        if same_warp_ordered and not across:
+            continue
+        apart = [_apart(candidate, partners, across=across) & met for candidate in (low, high)]
+        hits = np.flatnonzero(apart[0] | apart[1])
+        if hits.size == 0 or (wanted is not None and not np.isin(wanted, others[hits] & 15).all()):
+            continue
+        hit = int(hits[0])
+        return (int(low[hit] if apart[0][hit] else high[hit]), int(partners[hit])), not across
     return None
+
+
+def _apart(threads: Array, partners: Array, *, across: bool) -> Mask:
+    different: Mask = threads // 32 != partners // 32 if across else threads != partners
+    return different
 
 
 assert SAMPLES <= 16, "a sample must fit in the low four bits of a key"

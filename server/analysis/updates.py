@@ -50,12 +50,13 @@ def _collision(evaluator: Evaluator, node: Node, access: Access, *, blocks: bool
     threads = _shared_element(evaluator, node, access)
     if threads is not None:
         return Collision(node, access, threads)
+    alone = any(op in ("ctaid", "opaque") for guard in node.conditions for op, _ in leaves(guard))
     if (
         blocks
         and access.compound
         and access.space == "global"
-        and "ctaid" not in kinds
-        and "uniform" not in kinds
+        and not alone
+        and not kinds & {"ctaid", "uniform"}
     ):
         return Collision(node, access, None, across_blocks=True)
     return None

@@ -8,6 +8,7 @@ from ..evaluation import Evaluator
 from ..expressions import leaves
 from ..flow import Access, Flow, Node
 from ..source.launches import LaunchFacts
+from .patterns import listed
 
 _CONFIRM = "debug checks=[memcheck]"
 
@@ -41,7 +42,7 @@ def _proved(flow: Flow, launches: Sequence[LaunchFacts]) -> list[Finding]:
 def _overrun(flow: Flow, launch: LaunchFacts, group: list[Overrun]) -> Finding:
     shown = group[0]
     guarded = not any(unbounded_axes(each.node, each.access) for each in group)
-    names = " and ".join(sorted({each.access.base for each in group}))
+    names = listed(sorted({each.access.base for each in group}))
     block = ",".join(str(place) for place in shown.block)
     side = "before the start" if shown.byte < 0 else f"of {shown.size_bytes:,} bytes"
     return Finding(
@@ -123,7 +124,7 @@ def _unguarded(
     if judged is None or not lines:
         return []
     nodes = [node for group in lines.values() for node in group]
-    names = " and ".join(sorted({node.access.base for node in nodes if node.access}))
+    names = listed(sorted({node.access.base for node in nodes if node.access}))
     return [
         Finding(
             rule=f"{flow.layer}/unguarded-index",

@@ -1,6 +1,6 @@
 """Findings for barriers and warp operations that some of their threads do not reach."""
 
-from ...reports.finding import Finding, Severity
+from ...reports.finding import Confidence, Finding, Severity
 from ..divergence import Divergence, divergent_barriers, divergent_warp_operations
 from ..flow import Flow, Guard
 from .races import block_text
@@ -22,11 +22,14 @@ def divergence_findings(flow: Flow) -> list[Finding]:
 
 def _barrier(flow: Flow, divergence: Divergence) -> Finding:
     node, guard = divergence.node, divergence.guard
-    severity: Severity = "warning" if guard.exits or divergence.by_data else "error"
+    doubtful = guard.exits or divergence.by_data
+    whole_warps_left = guard.exits and not divergence.splits_warp
+    severity: Severity = "note" if whole_warps_left else "warning" if doubtful else "error"
+    confidence: Confidence = "possible" if whole_warps_left else "likely"
     return Finding(
         rule=f"{flow.layer}/divergent-barrier",
         severity=severity,
-        confidence="likely" if guard.exits or divergence.by_data or flow.block.assumed else "certain",
+        confidence=confidence if doubtful or flow.block.assumed else "certain",
         message=f"{node.name}() is {_who(divergence)} of its block: {_why(guard)}.",
         kernel=flow.kernel,
         location=node.place,

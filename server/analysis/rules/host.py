@@ -83,8 +83,8 @@ def _unchecked_launch(function: Function, launches: list[Node], *, is_program: b
 
 
 def _checked_after(function: Function, launch: Node) -> bool:
-    for node in syntax.walk(function.body):
-        if node.type != "call_expression" or node.start_byte < launch.start_byte or node.id == launch.id:
+    for node in function.nodes("call_expression"):
+        if node.start_byte < launch.start_byte or node.id == launch.id:
             continue
         name = syntax.called(node)
         if name in _STATUS or (_CHECKS.search(name) and not name.startswith("cuda")):
@@ -112,8 +112,8 @@ def _used(call: Node) -> bool:
 
 def _unchecked_calls(function: Function) -> list[Finding]:
     ignored: list[Node] = []
-    for node in syntax.walk(function.body):
-        if node.type == "call_expression" and not _used(node):
+    for node in function.nodes("call_expression"):
+        if not _used(node):
             name = syntax.called(node)
             if _API.match(name) and not _HARMLESS.search(name):
                 ignored.append(node)

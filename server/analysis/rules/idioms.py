@@ -17,11 +17,10 @@ def idiom_findings(unit: Unit) -> list[Finding]:
     """The findings of every kernel and device function."""
     found: list[Finding] = []
     for function in unit.of_role("kernel", "device"):
-        for node in syntax.walk(function.body):
-            if node.type == "call_expression":
-                found += _warp_function(function, node)
-            elif node.type in ("while_statement", "for_statement", "do_statement"):
-                found += _spin(function, node)
+        for node in function.nodes("call_expression"):
+            found += _warp_function(function, node)
+        for node in function.nodes("while_statement", "for_statement", "do_statement"):
+            found += _spin(function, node)
     return found
 
 

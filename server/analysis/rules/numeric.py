@@ -32,10 +32,9 @@ def numeric_findings(unit: Unit) -> list[Finding]:
 def _types(unit: Unit, function: Function) -> dict[str, Type]:
     """The declared types of a function's names (one each: the last declaration wins)."""
     types = {parameter.name: parameter.type for parameter in function.parameters}
-    for node in syntax.walk(function.body):
-        if node.type == "declaration":
-            for declarator in syntax.fields(node, "declarator"):
-                types[syntax.declared(declarator)] = declared_type(node, declarator)
+    for node in function.nodes("declaration"):
+        for declarator in syntax.fields(node, "declarator"):
+            types[syntax.declared(declarator)] = declared_type(node, declarator)
     return types
 
 
@@ -43,7 +42,7 @@ def _double_literals(unit: Unit, function: Function, types: dict[str, Type]) -> 
     if any(kind.is_double for kind in types.values()) or "(double)" in syntax.text(function.body):
         return []
     found: dict[int, Finding] = {}
-    for node in syntax.walk(function.body):
+    for node in function.nodes("binary_expression", "assignment_expression", "call_expression"):
         literal = _promoting_literal(unit, node, types)
         if literal is not None and literal.start_point[0] not in found:
             found[literal.start_point[0]] = _double(unit, function, literal)
@@ -57,7 +56,7 @@ def _promoting_literal(unit: Unit, node: Node, types: dict[str, Type]) -> Node |
     if (node.type, operator) in _PROMOTING_OPERATIONS:
         sides = [syntax.field(node, "left"), syntax.field(node, "right")]
     elif node.type == "call_expression" and syntax.called(node) in _PROMOTING:
-        sides = [*syntax.arguments(node)][:2]
+        sides += syntax.arguments(node)[:2]
     known = [side for side in sides if side is not None]
     for literal, other in zip(known, reversed(known), strict=True):
         if len(known) == 2 and _double_text(unit, literal) and _is_float(other, types):
@@ -124,9 +123,7 @@ def _double(unit: Unit, function: Function, literal: Node) -> Finding:
 
 def _late_widening(function: Function, types: dict[str, Type]) -> list[Finding]:
     found: list[Finding] = []
-    for node in syntax.walk(function.body):
-        if node.type != "declaration":
-            continue
+    for node in function.nodes("declaration"):
         for declarator in syntax.fields(node, "declarator"):
             value = syntax.field(declarator, "value") if declarator.type == "init_declarator" else None
             if value is not None and declared_type(node, declarator).is_int64:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ...reports.finding import Confidence, Finding, Severity
+from ...reports.finding import Confidence, Finding, Location, Severity
 from ..expressions import leaves
 from ..flow import Flow
 from ..patterns import Pattern, bank_degree, global_patterns, shared_patterns
@@ -25,27 +25,27 @@ def pattern_findings(flow: Flow) -> list[Finding]:
 
 
 def _bank_conflicts(flow: Flow, patterns: list[Pattern]) -> list[Finding]:
-    worst: dict[object, Pattern] = {}
+    """One finding per array, at its worst line."""
+    arrays: dict[str, list[Pattern]] = {}
     for pattern in patterns:
         if bank_degree(pattern) >= MIN_DEGREE:
-            key = (pattern.access.base, pattern.node.place.line)
-            if key not in worst or bank_degree(worst[key]) < bank_degree(pattern):
-                worst[key] = pattern
-    return [_bank_conflict(flow, pattern) for pattern in worst.values()]
+            arrays.setdefault(pattern.access.base, []).append(pattern)
+    return [_bank_conflict(flow, group) for group in arrays.values()]
 
 
-def _bank_conflict(flow: Flow, pattern: Pattern) -> Finding:
+def _bank_conflict(flow: Flow, group: list[Pattern]) -> Finding:
+    pattern = max(group, key=bank_degree)
     degree = bank_degree(pattern)
     steady = pattern.usual == pattern.worst
     severity: Severity = "warning" if degree >= WARN_DEGREE else "note"
-    some = "" if steady else " in some iterations"
     return Finding(
         rule=f"{flow.layer}/bank-conflict",
         severity=severity,
         confidence=_confidence(flow, pattern, steady=steady),
-        message=f"{degree}-way bank conflict{some} on shared {_name(pattern)}.",
+        message=f"{degree}-way bank conflict{'' if steady else ' in some iterations'} on shared {_name(pattern)}.",
         kernel=flow.kernel,
         location=pattern.node.place,
+        related=_others(group, pattern),
         evidence={
             "array": _name(pattern),
             "ways": degree,
@@ -56,6 +56,12 @@ def _bank_conflict(flow: Flow, pattern: Pattern) -> Finding:
         suggestion=_padding(flow, pattern),
         confirm="profile: l1tex__data_bank_conflicts_pipe_lsu, rule SharedMemoryConflicts",
     )
+
+
+def _others(group: Iterable[Pattern], shown: Pattern) -> tuple[Location, ...]:
+    lines = {(pattern.node.place.file, pattern.node.place.line): pattern.node.place for pattern in group}
+    lines.pop((shown.node.place.file, shown.node.place.line), None)
+    return tuple(lines.values())
 
 
 def _padding(flow: Flow, pattern: Pattern) -> str:
@@ -94,39 +100,43 @@ def _misaligned(flow: Flow, pattern: Pattern) -> Finding:
 
 
 def _uncoalesced(flow: Flow, patterns: list[Pattern]) -> list[Finding]:
-    """One finding for the kernel's lines of one access pattern; fields of one struct count together."""
+    """One finding for the kernel, at its worst line."""
     wasteful = [pattern for pattern in _first_of_line(patterns) if _excess(pattern) >= NOTE_EXCESS]
-    lines: dict[int | None, list[Pattern]] = {}
-    for pattern in wasteful:
-        lines.setdefault(pattern.node.place.line, []).append(pattern)
-    return [_uncoalesced_line(flow, group) for group in lines.values()]
+    return [_uncoalesced_kernel(flow, wasteful)] if wasteful else []
 
 
 def _excess(pattern: Pattern) -> float:
     return pattern.usual / max(1, pattern.needed)
 
 
-def _uncoalesced_line(flow: Flow, group: list[Pattern]) -> Finding:
-    shown = max(group, key=_excess)
+def _uncoalesced_kernel(flow: Flow, group: list[Pattern]) -> Finding:
+    shown = max(group, key=lambda pattern: (_excess(pattern), len(pattern.node.loops)))
     severity: Severity = "warning" if _excess(shown) >= WARN_EXCESS else "note"
-    names = " and ".join(f"{_name(pattern)} ({pattern.node.kind})" for pattern in group)
+    names = sorted({_name(pattern) for pattern in group})
     return Finding(
         rule=f"{flow.layer}/uncoalesced",
         severity=severity,
         confidence=_confidence(flow, shown, steady=True),
-        message=f"Uncoalesced: a warp's access to {names} touches {shown.usual} sectors where {shown.needed} would do.",
+        message=f"Uncoalesced: a warp touches {shown.usual} sectors of {listed(names)} where {shown.needed} would do.",
         kernel=flow.kernel,
         location=shown.node.place,
+        related=_others(group, shown),
         evidence={
-            "arrays": sorted({_name(pattern) for pattern in group}),
+            "arrays": names,
             "sectors": shown.usual,
             "sectors_needed": shown.needed,
+            "access": sorted({pattern.node.kind for pattern in group}),
             "width_bytes": shown.access.width_bytes,
             "block": block_text(flow),
         },
         suggestion=_coalescing(shown),
         confirm="profile: l1tex__average_t_sectors_per_request, rule UncoalescedGlobalAccess",
     )
+
+
+def listed(names: list[str]) -> str:
+    """Some names in a sentence, at most three of them."""
+    return " and ".join(names) if len(names) <= 3 else f"{names[0]}, {names[1]} and {len(names) - 2} more"
 
 
 def _coalescing(pattern: Pattern) -> str:

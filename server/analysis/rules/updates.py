@@ -66,7 +66,7 @@ def _never_set(flow: Flow) -> list[Finding]:
         return []
     used: dict[str, set[str]] = {}
     for node, access in flow.accesses("shared"):
-        used.setdefault(access.base, set()).add(node.kind)
+        used.setdefault(access.base, set()).add("write" if node.name == "atomicExch" else node.kind)
     found: list[Finding] = []
     for node, access in flow.accesses("shared"):
         if "write" in used.pop(access.base, {"write"}):

@@ -56,6 +56,10 @@ class Calls(Reader):
     def follow(self, function: Function, given: list[Value], node: Node) -> Value:
         """Walk a device function with these arguments."""
 
+    @abstractmethod
+    def may_follow(self, function: Function) -> bool:
+        """Whether it is neither being followed already nor one too many."""
+
     def call(self, node: Node) -> Value:
         """What a call returns; its effects become nodes of the flow."""
         name = syntax.called(node)
@@ -77,6 +81,9 @@ class Calls(Reader):
         return self._plain(node, name, given)
 
     def _plain(self, node: Node, name: str, given: list[Node]) -> Value:
+        function = self.unit.function(name, len(given))
+        if function is not None and self.may_follow(function):
+            return self.follow(function, self._bound(function, given), node)
         values = [self.value(argument) for argument in given]
         first = values[0] if values else None
         if name.startswith("atomic") and isinstance(first, Pointer):
@@ -94,10 +101,16 @@ class Calls(Reader):
         known = self._arithmetic(name, values)
         if known is not None:
             return known
-        function = self.unit.function(name, len(given))
-        if function is not None and self.frame.depth < 5:
-            return self.follow(function, values, node)
         return self._unknown_call(node, name, values)
+
+    def _bound(self, function: Function, given: list[Node]) -> list[Value]:
+        """The arguments' values; of a reference parameter the place that it names."""
+        values: list[Value] = []
+        for index, argument in enumerate(given):
+            reference = index < len(function.parameters) and function.parameters[index].type.reference
+            place = self.place_of(argument) if reference else None
+            values.append(self.value(argument) if place is None else place)
+        return values
 
     def _arithmetic(self, name: str, values: list[Value]) -> Value | None:
         numbers = [value for value in values if isinstance(value, Expr)]
@@ -172,8 +185,8 @@ class Calls(Reader):
             return self._sync(node, owner)
         if name == ".thread_rank":
             return _rank(owner)
-        if name in (".size", ".num_threads") and owner.size is not None:
-            return const(owner.size)
+        if name in (".size", ".num_threads", ".group_dim", ".meta_group_size"):
+            return _extent(owner, name)
         if name.startswith((".shfl", ".ballot", ".any", ".all", ".match")):
             self.graph.emit("warp_operation", self.place(node), name=name)
         return unknown(f"{name}@{node.start_byte}", varying=True)
@@ -187,7 +200,11 @@ class Calls(Reader):
 
     def _unknown_call(self, node: Node, name: str, values: list[Value]) -> Value:
         touches = any(isinstance(value, Pointer) and value.space == "shared" for value in values)
-        pure = name in _PURE or name.startswith(_PURE_PREFIXES)
+        pure = (
+            name in _PURE
+            or name.startswith(_PURE_PREFIXES)
+            or (name.lower().startswith("warp") and not touches)
+        )
         if touches or not (pure or _is_mathematical(name, values)):
             self.graph.emit("unknown_call", self.place(node), name=name)
         varying = any(isinstance(value, Expr) and value.varying for value in values)
@@ -199,9 +216,20 @@ def _rank(group: Group) -> Expr:
     linear = add(row, leaf("tid", "x"))
     if group.kind == "block":
         return linear
+    if group.kind == "grid":
+        block = mul(mul(leaf("ntid", "x"), leaf("ntid", "y")), leaf("ntid", "z"))
+        return add(mul(leaf("ctaid", "x"), block), linear)
     if group.kind == "tile" and group.size is not None:
         return apply("rem", linear, const(group.size))
     return unknown("rank", varying=True)
+
+
+def _extent(group: Group, name: str) -> Expr:
+    if group.size is not None and "meta" not in name:
+        return const(group.size)
+    if group.kind == "block":
+        return mul(mul(leaf("ntid", "x"), leaf("ntid", "y")), leaf("ntid", "z"))
+    return unknown(f"group{name}", varying=False)
 
 
 def _is_mathematical(name: str, values: list[Value]) -> bool:

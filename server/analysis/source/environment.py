@@ -86,7 +86,6 @@ class Frame:
     varying: frozenset[str] = frozenset()
     returned: list[Value] = field(default_factory=list[Value])
     prefix: str = ""
-    depth: int = 0
 
     def unknown(self, name: str) -> Expr:
         """A value of this name that cannot be followed."""

@@ -1,4 +1,6 @@
-"""The flows of all kernels in a unit: each kernel followed once, with the block shapes that it is looked at with."""
+"""The flow of a kernel in a unit: followed once, with the block shapes that it is looked at with."""
+
+from collections.abc import Sequence
 
 from tree_sitter import Node
 
@@ -8,7 +10,8 @@ from ..flow import Flow, SharedArray
 from . import syntax
 from .environment import Frame, Pointer, Value
 from .graph import Graph
-from .shapes import Constants, assumed_shapes, axes_used, launched_shapes, launches_of, scheduled_shapes
+from .launches import LaunchFacts
+from .shapes import Constants, assumed_shapes, axes_used, launches_of, scheduled_shapes
 from .statements import Statements, bind
 from .types import declared_type
 from .unit import Function, Unit
@@ -16,15 +19,10 @@ from .unit import Function, Unit
 MAX_SHAPES = 2
 
 
-def flows(unit: Unit, source: str) -> list[Flow]:
-    """The flow of every kernel whose control flow can be followed, in source order."""
-    found = [flow_of(unit, kernel, source) for kernel in unit.of_role("kernel")]
-    return [flow for flow in found if flow is not None]
-
-
-def flow_of(unit: Unit, kernel: Function, source: str) -> Flow | None:
+def flow_of(
+    unit: Unit, kernel: Function, source: str, launches: Sequence[LaunchFacts], constants: Constants
+) -> Flow | None:
     """One kernel's flow; None where it uses `goto` or is too long."""
-    constants = Constants(unit, kernel.file)
     graph = Graph(kernel.place)
     walker = Statements(unit, graph, kernel.file)
     walker.frame = _frame(unit, kernel, constants)
@@ -34,9 +32,10 @@ def flow_of(unit: Unit, kernel: Function, source: str) -> Flow | None:
     if not graph.complete:
         return None
     flow = Flow(kernel.name, "source", kernel.place, graph.nodes, _arrays(graph, walker.frame))
-    launched = launched_shapes(unit, kernel, constants) or scheduled_shapes(source, kernel, constants)
+    launched = list(dict.fromkeys(launch.block for launch in launches if launch.block is not None))
+    launched = launched or scheduled_shapes(source, kernel, constants)
     flow.blocks = tuple(launched[:MAX_SHAPES]) or _fitting(flow, assumed_shapes(unit, kernel, constants))
-    flow.doubles = "double" in syntax.text(kernel.node)
+    flow.fits = bool(launched) or _fits(flow, flow.block)
     return flow
 
 
@@ -90,7 +89,9 @@ def _arrays(graph: Graph, frame: Frame) -> dict[str, SharedArray]:
             continue
         pointer = declared.get(access.base)
         extents = tuple(constant(extent) for extent in pointer.extents) if pointer is not None else ()
-        found[access.base] = SharedArray(access.base, access.width_bytes if access.sized else None, extents)
+        found[access.base] = SharedArray(
+            access.base, pointer.element_bytes if pointer is not None else None, extents
+        )
     return found
 
 
@@ -105,7 +106,7 @@ def _fits(flow: Flow, shape: Block) -> bool:
     for node, access in flow.accesses("shared"):
         active, _ = evaluator.active(node.conditions)
         for index, extent in access.paths:
-            if extent is None or not index.varying or index.loops:
+            if extent is None or not index.varying:
                 continue
             values, size = evaluator.full(index), evaluator.full(extent)
             if values is not None and size is not None and bool(((values >= size) & active).any()):

@@ -12,7 +12,7 @@ from . import syntax
 from .shapes import MAX_THREADS, Constants, block_of, dimensions, launches_of
 from .unit import Function, Launch, Unit, location
 
-_ALLOCATIONS = {"cudaMalloc": 1, "cudaMallocManaged": 1, "cudaMallocAsync": 1}
+_ALLOCATIONS = ("cudaMalloc", "cudaMallocManaged", "cudaMallocAsync")
 _ROUNDS_UP = re.compile(r"ceil|div_?up|cdiv|round_?up|-\s*1\s*\)\s*/|\+\s*\w+\s*\)\s*/", re.IGNORECASE)
 _ROUNDS_DOWN = re.compile(r"^[^/+]*/[^/+]*$")
 
@@ -81,8 +81,8 @@ def _written(node: Node, host: Function) -> str:
     text = syntax.text(node)
     if node.type != "identifier":
         return text
-    for child in syntax.walk(host.body):
-        if child.type == "init_declarator" and syntax.declared(syntax.field(child, "declarator")) == text:
+    for child in host.nodes("init_declarator"):
+        if syntax.declared(syntax.field(child, "declarator")) == text:
             return syntax.text(syntax.field(child, "value"))
     return text
 
@@ -90,8 +90,8 @@ def _written(node: Node, host: Function) -> str:
 def _allocated(host: Function, constants: Constants) -> dict[str, int]:
     """Bytes of every device buffer that a host function allocates once, by variable."""
     found: dict[str, int | None] = {}
-    for node in syntax.walk(host.body):
-        if node.type != "call_expression" or syntax.called(node) not in _ALLOCATIONS:
+    for node in host.nodes("call_expression"):
+        if syntax.called(node) not in _ALLOCATIONS:
             continue
         given = syntax.arguments(node)
         if len(given) >= 2:

@@ -45,11 +45,12 @@ class SourceLayer:
 
 
 def analyze_source(
-    main: str, files: Mapping[str, str], defines: Mapping[str, str], *, is_program: bool
+    main: str, files: Mapping[str, str], defines: Mapping[str, str], *, is_program: bool, arch: str = "sm_90"
 ) -> SourceLayer:
-    """Analyse the source: `files` are names to texts, `main` one of them."""
-    unit = read(main, files, defines)
-    kernels = {function.name: _kernel(unit, function, files[main]) for function in unit.of_role("kernel")}
+    """Analyse the source as device code for `arch`: `files` are names to texts, `main` one of them."""
+    unit = read(main, files, defines, arch)
+    constants = Constants(unit)
+    kernels = {each.name: _kernel(unit, each, files[main], constants) for each in unit.of_role("kernel")}
     found: list[Finding] = []
     for kernel in kernels.values():
         found += launch_findings(kernel.name, kernel.launches)
@@ -59,30 +60,20 @@ def analyze_source(
     return SourceLayer(tuple(found), kernels, tuple(str(place) for place in unit.errors))
 
 
-def _kernel(unit: Unit, function: Function, source: str) -> KernelSource:
-    flow = flow_of(unit, function, source)
-    launches = launch_facts(unit, function, Constants(unit, function.file))
+def _kernel(unit: Unit, function: Function, source: str, constants: Constants) -> KernelSource:
+    launches = launch_facts(unit, function, constants)
+    flow = flow_of(unit, function, source, launches, constants)
     return KernelSource(function.name, function, flow, tuple(launches))
 
 
 def _flow_findings(unit: Unit, kernel: KernelSource, flow: Flow) -> list[Finding]:
-    sizes = [parameter.name for parameter in kernel.function.parameters if _is_size(parameter.type.name)]
+    kinds = {parameter.name: parameter.type for parameter in kernel.function.parameters}
+    sizes = [name for name, kind in kinds.items() if kind.is_int32 or kind.is_int64]
     single = bool(kernel.launches) and all(launch.grid == (1, 1, 1) for launch in kernel.launches)
-    found = race_findings(flow) + divergence_findings(flow) + bounds_findings(flow, kernel.launches, sizes)
-    found += update_findings(flow, single_block=single) + pattern_findings(flow)
+    found = divergence_findings(flow) + bounds_findings(flow, kernel.launches, sizes)
+    if flow.fits:
+        found = (
+            race_findings(flow) + found + update_findings(flow, single_block=single) + pattern_findings(flow)
+        )
     restrict = restrict_finding(kernel.function, flow)
     return found + ([restrict] if restrict is not None else [])
-
-
-def _is_size(name: str) -> bool:
-    return name in (
-        "int",
-        "unsigned",
-        "unsigned int",
-        "size_t",
-        "long",
-        "long long",
-        "int64_t",
-        "uint32_t",
-        "int32_t",
-    )

@@ -29,6 +29,10 @@ class Places(ABC):
     def call(self, node: Node) -> Value:
         """What a call returns."""
 
+    @abstractmethod
+    def macro_place(self, node: Node) -> Pointer | None:
+        """The memory that a macro used like a call names."""
+
     def place(self, node: Node) -> Location:
         """Where a node stands."""
         return location(self.file, node)
@@ -56,10 +60,7 @@ class Places(ABC):
         if node.type == "pointer_expression" and node.children[0].type == "*":
             found = self.value(syntax.field(node, "argument"))
             return found.at(const(0)) if isinstance(found, Pointer) else None
-        if node.type == "call_expression":
-            found = self.call(node)
-            return found if isinstance(found, Pointer) and found.cell else None
-        return None
+        return self.macro_place(node) if node.type == "call_expression" else None
 
     def load(self, pointer: Pointer, node: Node) -> Expr:
         """Read memory: a node of the flow, and an unknown value that varies as its address does."""

@@ -96,6 +96,15 @@ class Reader(Places):
             return None
         return substitute(macro.body, dict(zip(macro.parameters or (), given, strict=False)))
 
+    def macro_place(self, node: Node) -> Pointer | None:
+        """The memory that a macro used like a call names."""
+        text = self.expand(
+            syntax.called(node), [syntax.text(argument) for argument in syntax.arguments(node)]
+        )
+        tree = None if text is None else syntax.parse_expression(text)
+        with self.graph.expanding(self.place(node)):
+            return self.place_of(tree)
+
     def expanded(self, node: Node, text: str) -> Value | None:
         """The value of a macro's text used at a node; None where it is no expression."""
         tree = syntax.parse_expression(text)

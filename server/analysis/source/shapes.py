@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -22,28 +23,39 @@ MAX_THREADS = 1024
 class Constants:
     """Evaluates constant expressions of host code and schedules: macros, constants, literals, single-assigned locals."""
 
-    def __init__(self, unit: Unit, file: str) -> None:
+    def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._file = file
+        self._hosts: dict[Function | None, Statements] = {}
 
     def number(self, node: Node | None, host: Function | None = None) -> int | None:
         """The value of an expression, None where it is not constant."""
         if node is None:
             return None
-        reader = Statements(self._unit, Graph(Location(file=self._file)), self._file)
-        for name, value in _locals(host).items() if host is not None else ():
-            reader.frame.names[name] = reader.number(value)
-        return constant(reader.number(node))
+        if node.type in (
+            "parameter_declaration",
+            "type_identifier",
+        ):  # dim3 block(X, Y); reads as a declaration
+            return self.text(syntax.text(node), host)
+        return constant(self._reader(host).number(node))
 
-    def text(self, expression: str) -> int | None:
+    def text(self, expression: str, host: Function | None = None) -> int | None:
         """The same of an expression given as text."""
-        return self.number(syntax.parse_expression(expression))
+        return self.number(syntax.parse_expression(expression), host)
 
     def extents(self, node: Node | None, host: Function) -> tuple[int, ...] | None:
         """The extents of a grid or block: of a number, a `dim3(...)`, or a variable that is one."""
         values = [self.number(part, host) for part in dimensions(node, host)]
         known = [value for value in values if value is not None and value > 0]
         return tuple(known) if known and len(known) == len(values) else None
+
+    def _reader(self, host: Function | None) -> Statements:
+        reader = self._hosts.get(host)
+        if reader is None:
+            reader = Statements(self._unit, Graph(Location(file=self._unit.main)), self._unit.main)
+            self._hosts[host] = reader
+            for name, value in _locals(host).items() if host is not None else ():
+                reader.frame.names[name] = reader.number(value)
+        return reader
 
 
 def dimensions(node: Node | None, host: Function) -> list[Node]:
@@ -62,8 +74,8 @@ def dimensions(node: Node | None, host: Function) -> list[Node]:
 
 
 def _dim3(host: Function, name: str) -> list[Node] | None:
-    for declaration in syntax.walk(host.body):
-        if declaration.type != "declaration" or syntax.text(syntax.field(declaration, "type")) != "dim3":
+    for declaration in host.nodes("declaration"):
+        if syntax.text(syntax.field(declaration, "type")) != "dim3":
             continue
         for declarator in syntax.fields(declaration, "declarator"):
             if syntax.declared(declarator) == name:
@@ -79,21 +91,14 @@ def _locals(host: Function) -> dict[str, Node]:
     """The host's variables that are initialised once and never assigned again."""
     found: dict[str, Node] = {}
     assigned: set[str] = set()
-    for node in syntax.walk(host.body):
+    for node in host.nodes("init_declarator", "assignment_expression", "update_expression"):
         if node.type == "init_declarator":
             value = syntax.field(node, "value")
             if value is not None and value.type not in ("argument_list", "lambda_expression"):
                 found[syntax.declared(syntax.field(node, "declarator"))] = value
-        elif node.type in ("assignment_expression", "update_expression"):
+        else:
             assigned.add(syntax.text(syntax.field(node, "left") or syntax.field(node, "argument")))
     return {name: value for name, value in found.items() if name not in assigned}
-
-
-def launched_shapes(unit: Unit, kernel: Function, constants: Constants) -> list[Block]:
-    """The distinct block shapes that host code in the same file, or a schedule, launches the kernel with."""
-    found = [constants.extents(launch.block, launch.host) for launch in launches_of(unit, kernel)]
-    shapes = [block_of(extents) for extents in found if extents is not None]
-    return list(dict.fromkeys(shape for shape in shapes if 0 < shape.size <= MAX_THREADS))
 
 
 def launches_of(unit: Unit, kernel: Function) -> list[Launch]:
@@ -123,13 +128,30 @@ def assumed_shapes(unit: Unit, kernel: Function, constants: Constants) -> list[B
     used = axes_used(kernel, "threadIdx") | axes_used(kernel, "blockDim")
     tiles = _tile_sizes(unit, constants)
     bound = _launch_bound(kernel, constants)
+    indirect = _indirect_shapes(unit, constants)
     if "z" in used:
-        return [Block(8, 8, 4, assumed=True), Block(4, 4, 4, assumed=True)]
-    if "y" in used:
+        shapes = [Block(8, 8, 4, assumed=True), Block(4, 4, 4, assumed=True)]
+    elif "y" in used:
         sides = [tile for tile in tiles if tile <= 32] + list(_SQUARE)
-        return [Block(side, side, assumed=True) for side in dict.fromkeys(sides)]
-    plain = ([bound] if bound else []) + [tile for tile in tiles if tile >= 32] + list(_PLAIN)
-    return [Block(count, assumed=True) for count in dict.fromkeys(plain)]
+        shapes = [Block(side, side, assumed=True) for side in dict.fromkeys(sides)]
+        shapes += [Block(x, y, assumed=True) for x in dict.fromkeys(sides) for y in (16, 8, 4, 2) if y < x]
+        shapes.sort(key=lambda shape: bound is not None and shape.size != bound)
+    else:
+        plain = ([bound] if bound else []) + [tile for tile in tiles if tile >= 32] + list(_PLAIN)
+        shapes = [Block(count, assumed=True) for count in dict.fromkeys(plain)]
+    fitting = [shape for shape in indirect + shapes if bound is None or shape.size <= bound]
+    return fitting or indirect + shapes
+
+
+def _indirect_shapes(unit: Unit, constants: Constants) -> list[Block]:
+    """The shapes of launches through a function pointer: of which kernel is not known."""
+    found = [
+        constants.extents(launch.block, launch.host)
+        for launch in unit.launches
+        if launch.kernel not in unit.functions
+    ]
+    known = [replace(block_of(extents), assumed=True) for extents in found if extents is not None]
+    return [shape for shape in dict.fromkeys(known) if shape.size <= MAX_THREADS]
 
 
 def axes_used(kernel: Function, built_in: str) -> set[str]:

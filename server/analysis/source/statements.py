@@ -15,6 +15,8 @@ from .types import Type, declared_type
 from .unit import Function, Unit, taken
 
 Names = dict[str, Value]
+MAX_DEPTH = 6
+MAX_CALLS = 300
 
 
 class Statements(Loops):
@@ -23,6 +25,8 @@ class Statements(Loops):
     def __init__(self, unit: Unit, graph: Graph, file: str) -> None:
         super().__init__(unit, graph, file)
         self._ends: list[list[Edge]] = []
+        self._following: list[Function] = []
+        self._followed = 0
         self._handlers: dict[str, Callable[[Node], None]] = {
             "compound_statement": self.block,
             "declaration": self._declaration,
@@ -44,17 +48,28 @@ class Statements(Loops):
             "ERROR": self._give_up,
         }
 
+    def may_follow(self, function: Function) -> bool:
+        """Whether it is neither being followed already nor one too many."""
+        return (
+            function not in self._following
+            and len(self._following) < MAX_DEPTH
+            and self._followed < MAX_CALLS
+        )
+
     def follow(self, function: Function, given: list[Value], node: Node) -> Value:
         """Walk a device function with these arguments; its return value is unknown where it has several."""
         outer: Frame = self.frame
         file = self.file
-        inner = Frame(prefix=f"{function.name}@{node.start_byte}.", depth=outer.depth + 1)
+        inner = Frame(prefix=f"{function.name}@{node.start_byte}.")
         bind(function, given, inner)
         with self.graph.called_from(self.place(node)), self.graph.scope():
             self.frame, self.file = inner, function.file
+            self._following.append(function)
+            self._followed += 1
             try:
                 self.body(function)
             finally:
+                self._following.pop()
                 self.frame, self.file = outer, file
         self._forget_references(function, node)
         if len(inner.returned) == 1:
@@ -225,8 +240,8 @@ def bind(function: Function, given: list[Value], frame: Frame) -> None:
 
 def _varying(unit: Unit, function: Function, frame: Frame) -> frozenset[str]:
     arrays = {name for name, kind in frame.types.items() if kind.is_address} | set(unit.shared)
-    for child in syntax.walk(function.body):
-        if child.type == "declaration" and syntax.has_token(child, "__shared__"):
+    for child in function.nodes("declaration"):
+        if syntax.has_token(child, "__shared__"):
             arrays |= set(_names(child))
     given: set[str] = set()
     for name, value in frame.names.items():

@@ -8,7 +8,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from ...reports.finding import Location
-from . import schedule, syntax
+from . import conditions, schedule, syntax
 from .types import Type, declared_type
 
 Role = Literal["kernel", "device", "host"]
@@ -33,6 +33,17 @@ class Function:
     node: Node
     body: Node
     file: str
+    _by_type: dict[str, list[Node]] = field(default_factory=dict[str, list[Node]], repr=False)
+
+    def nodes(self, *types: str) -> list[Node]:
+        """The nodes of these types in its body, in source order."""
+        if not self._by_type:
+            for node in syntax.walk(self.body):
+                self._by_type.setdefault(node.type, []).append(node)
+        if len(types) == 1:
+            return self._by_type.get(types[0], [])
+        found = [node for name in types for node in self._by_type.get(name, [])]
+        return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
 
     @property
     def place(self) -> Location:
@@ -67,6 +78,7 @@ class Unit:
     """All files of a candidate."""
 
     main: str
+    predefined: Mapping[str, str]
     functions: dict[str, list[Function]] = field(default_factory=dict[str, list[Function]])
     macros: dict[str, Macro] = field(default_factory=dict[str, Macro])
     constants: dict[str, Node] = field(default_factory=dict[str, Node])
@@ -91,10 +103,12 @@ def location(file: str, node: Node) -> Location:
     return Location(file=file, line=node.start_point[0] + 1, column=node.start_point[1] + 1)
 
 
-def read(main: str, files: Mapping[str, str], defines: Mapping[str, str]) -> Unit:
-    """Read the main file and the others; `defines` stand above the files' own macros."""
+def read(main: str, files: Mapping[str, str], defines: Mapping[str, str], arch: str) -> Unit:
+    """Read the main file and the others as device code for `arch`; `defines` stand above the files' own macros."""
     fixed = {**schedule.defines(files.get(main, "")), **defines}
-    unit = Unit(main, macros={name: Macro(None, value) for name, value in fixed.items()})
+    unit = Unit(
+        main, conditions.predefined(arch), macros={name: Macro(None, value) for name, value in fixed.items()}
+    )
     for name in sorted(files, key=lambda name: (name == main, name)):
         root = syntax.parse(files[name].encode())
         _collect(unit, root, name, (), frozenset(fixed))
@@ -103,13 +117,16 @@ def read(main: str, files: Mapping[str, str], defines: Mapping[str, str]) -> Uni
     return unit
 
 
+_NOT_CODE = ("comment", "preproc_call", "preproc_include", "preproc_elif", "preproc_else")
+
+
 def taken(unit: Unit, node: Node) -> list[Node]:
     """The children of a node that the preprocessor leaves: of each conditional the branch that holds."""
     found: list[Node] = []
     for child in node.children:
-        if child.type in ("preproc_ifdef", "preproc_if", "preproc_elif", "preproc_else"):
+        if child.type in ("preproc_ifdef", "preproc_if"):
             found += _branch(unit, child)
-        elif child.type not in ("comment", "preproc_call", "preproc_include"):
+        elif child.type not in _NOT_CODE:
             found.append(child)
     return found
 
@@ -131,17 +148,10 @@ def id_of(node: Node | None) -> int:
 
 def _holds(unit: Unit, node: Node) -> bool:
     if node.type == "preproc_ifdef":
-        known = _is_defined(unit, syntax.text(syntax.field(node, "name")))
-        return known != (node.children[0].type == "#ifndef")
-    condition = syntax.text(syntax.field(node, "condition"))
-    wanted = re.findall(r"(!?)\s*defined\s*\(?\s*(\w+)", condition)
-    if wanted:
-        return all(_is_defined(unit, name) != bool(sign) for sign, name in wanted)
-    return condition.strip() not in ("0", "false")
-
-
-def _is_defined(unit: Unit, name: str) -> bool:
-    return name in unit.macros or name in ("__CUDACC__", "__CUDA_ARCH__", "__cplusplus", "__NVCC__")
+        name = syntax.text(syntax.field(node, "name"))
+        return (name in unit.macros or name in unit.predefined) != (node.children[0].type == "#ifndef")
+    plain = {name: macro.body for name, macro in unit.macros.items() if macro.parameters is None}
+    return conditions.holds(syntax.text(syntax.field(node, "condition")), {**unit.predefined, **plain})
 
 
 _CONTAINERS = ("namespace_definition", "linkage_specification", "declaration_list", "template_declaration")
@@ -226,9 +236,9 @@ def _add_enumerators(unit: Unit, node: Node) -> None:
 
 
 def _launches(host: Function) -> Iterator[Launch]:
-    for node in syntax.walk(host.body):
-        shape = next((child for child in node.children if child.type == "kernel_call_syntax"), None)
-        if node.type != "call_expression" or shape is None or len(shape.named_children) < 2:
+    for shape in host.nodes("kernel_call_syntax"):
+        node = shape.parent
+        if node is None or node.type != "call_expression" or len(shape.named_children) < 2:
             continue
         function = syntax.field(node, "function")
         templates = None if function is None else syntax.field(function, "arguments")
