@@ -5,7 +5,7 @@ refused. Elements that this reader does not know are kept by name in `fields`; a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import BinaryIO
 from xml.parsers import expat
 
@@ -17,6 +17,7 @@ _CHUNK_BYTES = 1 << 16
 _MAX_DEPTH = 16
 _MAX_NODES = 20_000
 _MAX_TEXT = 1 << 16
+_MAX_TOKEN_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +61,29 @@ class Record:
         return _number(self.fields.get(name))
 
 
-@dataclass(slots=True)
 class _Node:
-    name: str
-    text: list[str] = field(default_factory=list[str])
-    children: "list[_Node]" = field(default_factory=list["_Node"])
+    """An element: its text, and its children by name and in order."""
+
+    __slots__ = ("children", "first", "name", "text")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.text = ""
+        self.children: list[_Node] = []
+        self.first: dict[str, _Node] = {}
 
     def child(self, *path: str) -> "_Node | None":
         node: _Node | None = self
         for name in path:
-            node = next((child for child in node.children if child.name == name), None) if node else None
+            node = node.first.get(name) if node else None
         return node
 
-    def value(self, *path: str) -> str | None:
-        node = self.child(*path)
-        return "".join(node.text).strip() if node else None
+    def value(self, name: str) -> str | None:
+        node = self.first.get(name)
+        return node.text.strip() if node else None
 
     def all(self, name: str) -> "list[_Node]":
-        return [child for child in self.children if child.name == name]
+        return [child for child in self.children if child.name == name] if name in self.first else []
 
 
 class RecordReader:
@@ -88,15 +94,12 @@ class RecordReader:
         self._may_be_cut = may_be_cut
         self._open: list[_Node] = []
         self._done: list[_Node] = []
-        self._nodes = 0
-        self._text = 0
-        self._depth = 0
+        self._fed = self._depth = self._nodes = self._text = 0
         self.cut = False
         self._parser = expat.ParserCreate("utf-8")
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
         self._parser.StartDoctypeDeclHandler = self._refuse
         self._parser.EntityDeclHandler = self._refuse
 
@@ -123,6 +126,9 @@ class RecordReader:
             raise UnreadableOutput(
                 f"the sanitizer's XML breaks at {where} ({reason})", chunk[:200]
             ) from error
+        self._fed += len(chunk)
+        if self._fed - self._parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
+            raise UnreadableOutput("a tag without end in the sanitizer's XML", chunk[:100])
 
     def _refuse(self, *_: object) -> None:
         raise UnreadableOutput(
@@ -148,11 +154,17 @@ class RecordReader:
             )
         node = _Node(name)
         if self._open:
-            self._open[-1].children.append(node)
+            parent = self._open[-1]
+            parent.children.append(node)
+            parent.first.setdefault(name, node)
         self._open.append(node)
+        self._parser.CharacterDataHandler = self._characters
 
     def _end(self, _: str) -> None:
         self._depth -= 1
+        self._parser.CharacterDataHandler = (
+            None  # what follows an element is white space, until the next one begins
+        )
         if self._open:
             node = self._open.pop()
             if not self._open:
@@ -163,7 +175,7 @@ class RecordReader:
             self._text += len(text)
             if self._text > _MAX_TEXT:
                 raise UnreadableOutput("a sanitizer record with a text without end", text[:100])
-            self._open[-1].text.append(text)
+            self._open[-1].text += text
 
 
 _CUT_CODES = tuple(
@@ -190,7 +202,7 @@ def _record(node: _Node) -> Record:
         kind=kind,
         level=node.value("level"),
         text=what.value("text") or "",
-        fields={child.name: "".join(child.text).strip() for child in plain if child.name != "text"},
+        fields={child.name: child.text.strip() for child in plain if child.name != "text"},
         thread=_dim3(node.child("who", "threadIdx")),
         block=_dim3(node.child("who", "blockIdx") or common.child("blockIdx")),
         where=_frame(node.child("where")),
