@@ -1,0 +1,242 @@
+"""The tool `profile`: what bounds each kernel of a program, by hardware counters, and what would help most."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from ..analysis.performance import profiles
+from ..building import Build, build
+from ..command import Finished
+from ..errors import InvalidRequest, UnreadableOutput
+from ..profile_files import kept_report, vendor_text
+from ..profile_findings import admin_only, denied, nothing_ran, program_failed
+from ..profiling import Measured, Plan, profile_program, profile_report, relocated, run_plainly
+from ..reports.answer import Artifact, Origin
+from ..reports.finding import Finding, SkippedCheck
+from ..reports.number import Number, unavailable
+from ..reports.performance import KernelPerformance, ProfileAnswer, Timing
+from ..tool import tool
+from ..toolchain.ncu import TIMED_LAUNCHES, ProfileSet
+from ..tools_arguments import Flags, KernelArgs
+from ..workbench import Workbench
+
+_SUFFIX = ".ncu-rep"
+_DEADLINE_S = 300.0
+_NOT_FOR_REPORTS = ("set", "args", "arch", "defines", "flags")
+_TIMED = "timed in a pass of their own: one launch at a time, warm caches, clocks not fixed"
+_OF_REPORT = "times and shares of the report's launches"
+
+
+class ProfileArgs(KernelArgs):
+    """What bounds each kernel, by hardware counters: roofline, stalls, hot lines, memory access per line, ranked advice.
+
+    Takes a program (.cu with main), or an existing .ncu-rep, which needs no GPU.
+    """
+
+    path: str | SkipJsonSchema[None] = Field(None, description="A .cu or .ncu-rep file below the root.")
+    set: ProfileSet = Field("standard", description="How much is counted.")
+    kernel: str | SkipJsonSchema[None] = Field(
+        None, max_length=500, description="Only this kernel: its name, or a regular expression."
+    )
+    launch_skip: int = Field(0, ge=0, description="Launches of it to skip.")
+    launch_count: int | SkipJsonSchema[None] = Field(
+        None, ge=1, le=64, description="Launches to profile; default: first, middle, last of each kernel."
+    )
+    args: Flags = Field((), description="The program's arguments.")
+
+    def plan(self) -> Plan:
+        """What to profile, and how long each run may take."""
+        deadline = self.deadline(_DEADLINE_S)
+        return Plan(self.set, self.kernel, self.launch_skip, self.launch_count, self.args, deadline)
+
+
+@tool(title="Profile a program", read_only=True, component="profiler")
+async def profile(bench: Workbench, args: ProfileArgs) -> ProfileAnswer:
+    """Build, time, profile and read; or only read, where the path is a report."""
+    if args.path is not None and args.path.endswith(_SUFFIX):
+        return await _of_report(bench, args, args.path)
+    candidate = await args.candidate(bench)
+    if not candidate.is_program:
+        raise InvalidRequest(
+            f"{candidate.main} has no main, so nothing launches its kernels",
+            "Profile a program; compile and analyze take a kernel alone.",
+        )
+    await bench.progress("building", None)
+    made = await build(bench, candidate, await args.build_arch(bench, candidate))
+    if not made.ok or made.executable is None:
+        return _does_not_build(bench, made)
+    measured = await profile_program(bench, made.executable, args.plan())
+    runs = [*made.runs, *measured.runs]
+    if measured.denied:
+        plain = await run_plainly(bench, made.executable, args.plan())
+        answer = _timing_only(measured, plain)
+        return answer.model_copy(
+            update={"candidate": candidate.id, "provenance": bench.origin([*runs, plain])}
+        )
+    answer = _answer(measured, args.set, _TIMED, tuple(candidate.files))
+    artifacts = await _artifacts(bench, args, measured)
+    common = {"candidate": candidate.id, "provenance": bench.origin(runs), "artifacts": artifacts}
+    return answer.model_copy(update=common)
+
+
+async def _of_report(bench: Workbench, args: ProfileArgs, path: str) -> ProfileAnswer:
+    wrong = [name for name in _NOT_FOR_REPORTS if name in args.model_fields_set and getattr(args, name)]
+    if wrong or args.source is not None or args.id is not None:
+        told = ", ".join(wrong) or "source and id"
+        raise InvalidRequest(
+            f"{told} cannot change what a report holds", f"Call profile(path={path!r}) alone."
+        )
+    report = await kept_report(bench, path)
+    try:
+        measured = await profile_report(bench, report, args.plan())
+    except UnreadableOutput as error:
+        raise InvalidRequest(f"{path}: {error.what}", error.hint) from error
+    answer = _answer(measured, None, _OF_REPORT, ())
+    reader = measured.runs[0].environment
+    origin = Origin(how="recorded", environment=f"{answer.device or 'an unknown GPU'}, read with {reader}")
+    artifacts = await _artifacts(bench, args, measured)
+    return answer.model_copy(update={"provenance": origin, "artifacts": artifacts})
+
+
+async def _artifacts(bench: Workbench, args: ProfileArgs, measured: Measured) -> tuple[Artifact, ...]:
+    if args.detail != "raw":
+        return ()
+    return await vendor_text(bench, measured.reports)
+
+
+def _answer(measured: Measured, chosen: str | None, how: str, names: Sequence[str]) -> ProfileAnswer:
+    """The profile of what was measured; where nothing was, a finding that says so and no clean bill."""
+    if not measured.launches:
+        finding = nothing_ran(measured)
+        timing = _timing(measured, (), how)
+        return ProfileAnswer(
+            summary=f"Not profiled: {finding.message}.",
+            findings=(finding,),
+            set=chosen,
+            timing=timing,
+            checks_skipped=(SkippedCheck(check="hardware counters", reason="no kernel ran"),),
+            next=("debug: which launch failed, and why",),
+        )
+    readings = relocated(measured.readings or {}, names)
+    kernels, findings = profiles(measured.launches, readings)
+    timing = _timing(measured, kernels, how)
+    return ProfileAnswer(
+        summary=_summary(kernels, timing, findings),
+        findings=(*program_failed(measured), *findings),
+        device=measured.launches[0].device,
+        set=chosen,
+        timing=timing,
+        kernels=kernels,
+        checks_run=(f"time of {_count(timing.timed, 'launch', 'es')}", f"counters of {timing.profiled}"),
+        checks_skipped=_skipped(measured, timing),
+        next=_next(findings, chosen),
+    )
+
+
+def _timing(measured: Measured, kernels: Sequence[KernelPerformance], how: str) -> Timing:
+    times = [kernel.total.value for kernel in kernels]
+    known = [time for time in times if time is not None]
+    whole = Number(value=sum(known), unit="us") if known and len(known) == len(times) else None
+    timed = len(measured.launches)
+    counted = measured.table.launched + measured.table.driver_launches if measured.table else None
+    complete = timed < TIMED_LAUNCHES and not measured.left_out
+    return Timing(
+        launches=timed if complete else None if counted is None else max(counted, timed),
+        timed=timed,
+        profiled=len(measured.readings or {}),
+        total=whole or unavailable("us", "gpu__time_duration.sum was not collected"),
+        how=how,
+    )
+
+
+def _skipped(measured: Measured, timing: Timing) -> tuple[SkippedCheck, ...]:
+    found: list[SkippedCheck] = []
+    if (rest := timing.timed - timing.profiled) > 0:
+        reason = "first, middle and last launch of each kernel, 16 in all; choose by kernel, launch_skip, launch_count"
+        found.append(SkippedCheck(check=f"counters of {rest} more launches", reason=reason))
+    if timing.launches is None or timing.launches > timing.timed:
+        more = "more" if timing.launches is None else f"{timing.launches - timing.timed:,} more"
+        found.append(
+            SkippedCheck(check=f"time of {more} launches", reason=f"the first {timing.timed:,} are timed")
+        )
+    if measured.missed > 0:
+        reason = "the program launched differently in the profiling run, or too many runs would be needed"
+        found.append(SkippedCheck(check=f"{measured.missed} chosen launches", reason=reason))
+    return tuple(found)
+
+
+def _summary(kernels: Sequence[KernelPerformance], timing: Timing, findings: Sequence[Finding]) -> str:
+    bound = [f"{one.kernel} {one.share.value or 0:.3g} % ({_bound(one)})" for one in kernels[:3]]
+    more = f" and {len(kernels) - 3} more" if len(kernels) > 3 else ""
+    time = "" if timing.total.value is None else f", {timing.total.value:,.5g} us of GPU time"
+    head = f"{_count(len(kernels), 'kernel')}, {_count(timing.timed, 'launch', 'es')}{time}: {', '.join(bound)}{more}."
+    best = next((one for one in findings if one.evidence.get("gain_pct")), None)
+    if best is None:
+        return head
+    place = f" at {best.location}" if best.location else ""
+    return f"{head} Most to gain: {best.rule.removeprefix('profile/')} in {best.kernel}{place}."
+
+
+def _bound(kernel: KernelPerformance) -> str:
+    return (
+        f"{kernel.bottleneck.by}-bound"
+        if kernel.bottleneck
+        else "not profiled"
+        if not kernel.profiled
+        else "bound unknown"
+    )
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}{plural if number != 1 else ''}"
+
+
+def _next(findings: Sequence[Finding], chosen: str | None) -> tuple[str, ...]:
+    steps: list[str] = []
+    if findings:
+        first = findings[0]
+        steps.append(
+            f"mend {first.rule.removeprefix('profile/')} ({first.location or first.kernel}), profile again"
+        )
+    if chosen == "quick":
+        steps.append("set=standard: hot lines, memory access per line, stalls")
+    return (*steps, "detail=evidence: every line, access and rule")
+
+
+def _does_not_build(bench: Workbench, made: Build) -> ProfileAnswer:
+    missing = unavailable("us", "the program does not build")
+    return ProfileAnswer(
+        candidate=made.candidate.id,
+        summary=f"Does not build for {made.arch}: nothing to profile.",
+        findings=made.findings,
+        provenance=bench.origin(list(made.runs)),
+        timing=Timing(launches=None, timed=0, profiled=0, total=missing, how="nothing ran"),
+        checks_skipped=(SkippedCheck(check="hardware counters", reason="the program does not build"),),
+        next=("mend the first error and compile again",),
+    )
+
+
+def _timing_only(measured: Measured, plain: Finished | None) -> ProfileAnswer:
+    """What can be said without counters: each launch's time where ncu gave it, else the whole program's wall time."""
+    finding = denied(measured.runs[-1], admin_only())
+    kernels, _ = profiles(measured.launches, {})
+    timing = _timing(measured, kernels, _TIMED)
+    told = "each launch was timed"
+    if plain is not None:
+        whole = "process start, CUDA context and copies included"
+        told = f"the whole program took {plain.wall_s:.3g} s ({whole})"
+        how = "timing only: wall time of one run without ncu, which times nothing when counters are denied"
+        program = Number(value=plain.wall_s, unit="s", reason=whole)
+        timing = timing.model_copy(update={"program": program, "how": how})
+    return ProfileAnswer(
+        summary=f"Timing only, no counters: {told}. What bounds the kernels is unknown.",
+        findings=(finding, *program_failed(measured)),
+        timing=timing,
+        kernels=kernels,
+        checks_run=("time only",),
+        checks_skipped=(
+            SkippedCheck(check="hardware counters", reason=finding.suggestion or finding.message),
+        ),
+        next=("capabilities: what is off here, and why", "analyze: what can be seen without counters"),
+    )
