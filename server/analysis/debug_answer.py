@@ -18,6 +18,7 @@ from .fault_findings import (
     crash_finding,
     crash_location,
     fault_findings,
+    unread_crash_finding,
     without_consequences,
 )
 
@@ -80,7 +81,7 @@ def _run_findings(evidence: Evidence, program: Program, excerpt: Excerpt) -> lis
                     names, plain, evidence.launches, program.source, program.main, excerpt
                 )
             )
-        elif number is not None and not _died_of_gpu(evidence):
+        elif number is not None and not evidence.died_of_gpu:
             found.append(run_findings.ended_by_signal("the program", plain, number))
         elif plain.exit_code and number is None:
             found.append(run_findings.exit_note(plain))
@@ -124,10 +125,6 @@ def _check_end(tool: str, result: CheckResult, *, is_told: bool) -> list[Finding
     return found
 
 
-def _died_of_gpu(evidence: Evidence) -> bool:
-    return evidence.crash is not None
-
-
 def _launch_findings(evidence: Evidence, program: Program, excerpt: Excerpt) -> list[Finding]:
     if evidence.launches is None or (evidence.plain and evidence.plain.timed_out):
         return []
@@ -164,7 +161,7 @@ def _with_crash(found: list[Finding], evidence: Evidence, excerpt: Excerpt) -> l
     """The crash joins the fault of the same line, which knows more; else it is a finding of its own, first of all."""
     crash = evidence.crash
     if crash is None:
-        return found
+        return [unread_crash_finding(), *found] if evidence.died_of_gpu else found
     location = crash_location(crash, evidence.source_of)
     for index, finding in enumerate(found):
         if location is not None and finding.location == location and finding.rule.startswith("memcheck."):
@@ -204,7 +201,7 @@ def _verdict(evidence: Evidence, findings: Sequence[Finding], asked: Sequence[Ch
     rules = {finding.rule for finding in findings if finding.severity != "note"}
     if plain is not None and (plain.timed_out or "run.killed" in rules):
         return "unfinished"
-    if launches is not None and not launches.table.ran_anything and evidence.crash is None:
+    if launches is not None and not launches.table.ran_anything and not evidence.died_of_gpu:
         return "not run"
     if rules - {"run.check-unfinished"}:
         return "faults"

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ..blobs import Blobs
 from ..command import Finished
-from ..errors import NotFound, StorageFailure, UnreadableOutput, WarpwiseError
+from ..errors import UnreadableOutput, WarpwiseError
 from ..reports.compilation import KernelResources
 from ..reports.finding import SkippedCheck
 from ..toolchain import cuda_gdb, launch_probe, sanitizer
@@ -48,6 +48,11 @@ class Evidence:
     skipped: list[SkippedCheck] = field(default_factory=list[SkippedCheck])
 
     @property
+    def died_of_gpu(self) -> bool:
+        """Whether the plain run left a GPU core dump, readable or not."""
+        return self.plain is not None and cuda_gdb.CORE_NAME in self.plain.files
+
+    @property
     def source_of(self) -> SourceOf:
         """From a tool's path to the candidate's own name of the file."""
         return source_finder(self.names)
@@ -61,22 +66,19 @@ def gather(
     debugger: Outcome | None,
     checks: Mapping[Tool, Outcome],
 ) -> Evidence:
-    """Read everything that ran. Raises the first error where nothing ran at all."""
-    outcomes = [plain, *checks.values()]
-    errors = [outcome for outcome in outcomes if isinstance(outcome, WarpwiseError)]
-    if len(errors) == len(outcomes):
-        raise errors[0]
+    """Read everything that ran. Raises the first error where nothing could be run or read at all."""
     evidence = Evidence(tuple(names))
     _read_plain(evidence, blobs, kernels, plain)
     _read_crash(evidence, debugger)
-    for tool, outcome in checks.items():
-        _read_check(evidence, blobs, tool, outcome)
+    errors = [_read_check(evidence, blobs, tool, outcome) for tool, outcome in checks.items()]
+    if evidence.plain is None and not evidence.checks:
+        raise next(error for error in (plain, *errors) if isinstance(error, WarpwiseError))
     return evidence
 
 
 def _read_plain(evidence: Evidence, blobs: Blobs, kernels: Sequence[KernelResources], plain: Outcome) -> None:
     if isinstance(plain, WarpwiseError):
-        evidence.skipped.append(SkippedCheck(check=PLAIN_RUN, reason=_reason(plain)))
+        evidence.skipped.append(SkippedCheck(check=PLAIN_RUN, reason=plain.what))
         return
     evidence.plain = plain
     table = plain.files.get(launch_probe.TABLE_NAME)
@@ -89,7 +91,7 @@ def _read_plain(evidence: Evidence, blobs: Blobs, kernels: Sequence[KernelResour
         parsed = launch_probe.parse(blobs.read(table.digest))
         evidence.launches = read_launches(parsed, executable, kernels, evidence.source_of)
     except UnreadableOutput as error:
-        evidence.skipped.append(SkippedCheck(check="kernel launches", reason=_reason(error)))
+        evidence.skipped.append(SkippedCheck(check="kernel launches", reason=error.what))
 
 
 def _read_crash(evidence: Evidence, debugger: Outcome | None) -> None:
@@ -101,16 +103,15 @@ def _read_crash(evidence: Evidence, debugger: Outcome | None) -> None:
         ended = debugger.require_end("cuda-gdb")
         evidence.crash = cuda_gdb.parse((ended.stdout + ended.stderr).decode("utf-8", "replace"))
     except WarpwiseError as error:
-        evidence.skipped.append(SkippedCheck(check="place of the GPU crash", reason=_reason(error)))
+        evidence.skipped.append(SkippedCheck(check="place of the GPU crash", reason=error.what))
 
 
-def _read_check(evidence: Evidence, blobs: Blobs, tool: Tool, outcome: Outcome) -> None:
+def _read_check(evidence: Evidence, blobs: Blobs, tool: Tool, outcome: Outcome) -> WarpwiseError | None:
     try:
         if isinstance(outcome, WarpwiseError):
             raise outcome
         files = outcome.files
         xml, log = files.get(sanitizer.XML_NAME), files.get(sanitizer.LOG_NAME)
-        ended = not outcome.timed_out and outcome.signal is None
         report, collector = _parsed(
             blobs,
             tool,
@@ -118,14 +119,13 @@ def _read_check(evidence: Evidence, blobs: Blobs, tool: Tool, outcome: Outcome) 
             log.digest if log else None,
             outcome.inputs.get("program"),
             evidence.names,
-            ended,
+            not outcome.timed_out and outcome.signal is None,
         )
-    except (UnreadableOutput, NotFound, StorageFailure) as error:
-        evidence.skipped.append(SkippedCheck(check=tool, reason=_reason(error)))
     except WarpwiseError as error:
-        evidence.skipped.append(SkippedCheck(check=tool, reason=_reason(error)))
-    else:
-        evidence.checks[tool] = CheckResult(outcome, report, tuple(collector.faults), collector.left_out)
+        evidence.skipped.append(SkippedCheck(check=tool, reason=error.what))
+        return error
+    evidence.checks[tool] = CheckResult(outcome, report, tuple(collector.faults), collector.left_out)
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -159,7 +159,3 @@ def _executable(blobs: Blobs, digest: str) -> Executable | None:
         return Executable(blobs.read(digest))
     except UnreadableOutput:
         return None
-
-
-def _reason(error: WarpwiseError) -> str:
-    return error.what

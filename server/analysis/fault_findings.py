@@ -50,6 +50,16 @@ def crash_finding(crash: Crash, source_of: SourceOf, excerpt: Excerpt) -> Findin
     )
 
 
+def unread_crash_finding() -> Finding:
+    """The finding of a core dump that could not be read."""
+    return Finding(
+        rule="crash.gpu-exception",
+        severity="error",
+        message="the plain run dies of a GPU exception; its core dump could not be read",
+        suggestion='memcheck names the access: debug with checks=["memcheck"].',
+    )
+
+
 def crash_location(crash: Crash, source_of: SourceOf) -> Location | None:
     """Where it crashed, in the candidate's own names of its files."""
     file = source_of(crash.path) if crash.path else None
