@@ -16,6 +16,9 @@ from .toolchain.nvcc import MACROS_NAME
 from .toolchain.ptx_places import PtxPlaces
 
 _SYMBOL = re.compile(r"'?(_Z[A-Za-z0-9_.$]+|(?<=function ')[\w$]+(?=')|(?<=for entry )(?!function)[\w$]+)'?")
+_SPILLED = re.compile(
+    r"spilled to local memory in function '(.*)', (\d+) bytes spill stores, (\d+) bytes spill loads"
+)
 _MESSAGE_CHARACTERS = 320
 _EXCERPT_CHARACTERS = 140
 _FOLLOWING_TOLD = 3
@@ -117,6 +120,9 @@ def _severity(found: Diagnostic) -> Severity:
 
 def _message(found: Diagnostic) -> str:
     text = in_text(found.message).replace(WORK_FOLDER + "/", "")
+    if spilled := _SPILLED.search(text):
+        stores, loads = int(spilled[2]), int(spilled[3])
+        return f"{spilled[1]} spills registers: {stores:,} bytes of stores, {loads:,} of loads"
     if found.program == "ptxas":
         text = re.sub(r"\b0x([0-9a-f]+) bytes", lambda match: f"{int(match[1], 16):,} bytes", text)
         text = re.sub(r"\b0x([0-9a-f]+) max", lambda match: f"{int(match[1], 16):,} max", text)

@@ -1,11 +1,12 @@
 """One build that serves every tool: a candidate in, its diagnostics, resources, PTX, cubin and program out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .analysis.occupancy import DEFAULT_BLOCKS, Demand, cliffs, occupancies
+from .analysis.planned_launches import misfits, planned_launches, with_occupancy
+from .blobs import Blobs
 from .build_findings import Sources, findings
 from .candidate import Candidate
 from .command import Finished, Input, source_input
@@ -18,16 +19,15 @@ from .errors import (
     UnreadableOutput,
 )
 from .reports.compilation import KernelResources
-from .reports.finding import Finding
+from .reports.finding import Finding, ranked
 from .toolchain import diagnostics, launch_probe, nvcc, nvrtc, ptxas
 from .toolchain.demangle import demangle
 from .toolchain.flags import checked_defines, checked_flags, macros
-from .toolchain.ptx_places import PtxPlaces
+from .toolchain.ptx_places import LaunchBounds, PtxPlaces
 from .workbench import Workbench
 
 BuildKind = Literal["program", "library", "kernel"]
 Compiler = Literal["nvcc", "nvrtc"]
-_CLIFF_BLOCK = 256
 _NO_HOST_COMPILER = re.compile(
     r"gcc: (?:No such file|not found|command not found)|preprocess host compiler properties"
 )
@@ -175,29 +175,57 @@ def _require_able(log: str, arch: str) -> None:
 
 
 def _read(bench: Workbench, made: Build, ptx_name: str, cubin_name: str) -> Build:
-    """The build with what its log and its PTX say. Raises UnreadableOutput for a failure without an error."""
+    """The build with what its log, its PTX and its source say. Raises UnreadableOutput for a failure without an error."""
     ptx = _output(made.finished, ptx_name)
     places = PtxPlaces(bench.blobs.read(ptx.digest).decode("utf-8", "replace")) if ptx else None
-    candidate = made.candidate
-    sources = Sources(
-        main=candidate.main,
-        names=frozenset(candidate.files),
-        read=lambda name: bench.blobs.read(candidate.files[name]).decode(),
-        ptx=places,
-    )
+    texts = Texts(bench.blobs, made.candidate.files)
+    sources = Sources(made.candidate.main, frozenset(made.candidate.files), texts.__getitem__, places)
     told = findings(diagnostics.parse(made.log), sources, made.arch)
+    kernels: tuple[KernelResources, ...] = ()
     if made.ok:
         told = tuple(finding for finding in told if finding.severity != "error")
+        entries = [found for found in ptxas.parse(made.log) if found.is_entry]
+        kernels, unfit = _fitted([_kernel(found, places) for found in entries], made, texts)
+        told = ranked([*told, *unfit])
     elif not any(finding.severity == "error" for finding in told):
         raise UnreadableOutput(f"{made.compiler} failed without a readable error", made.log[-200:].strip())
-    resources = [found for found in ptxas.parse(made.log) if found.is_entry] if made.ok else []
-    return replace(
-        made,
-        findings=told,
-        kernels=tuple(_kernel(found, places, made.arch) for found in resources),
-        ptx=ptx,
-        cubin=_output(made.finished, cubin_name),
-    )
+    return replace(made, findings=told, kernels=kernels, ptx=ptx, cubin=_output(made.finished, cubin_name))
+
+
+def _fitted(
+    kernels: list[KernelResources], made: Build, texts: Mapping[str, str]
+) -> tuple[tuple[KernelResources, ...], list[Finding]]:
+    """The kernels with the occupancy of their launches, and the launches that do not fit."""
+    planned = planned_launches(made.candidate.main, texts, made.candidate.defines, made.arch)
+    launches = [planned.get(_base(kernel), ()) for kernel in kernels]
+    pairs = list(zip(kernels, launches, strict=True))
+    unfit = [finding for kernel, held in pairs for finding in misfits(kernel, made.arch, held)]
+    return tuple(with_occupancy(kernel, made.arch, held) for kernel, held in pairs), unfit
+
+
+def _base(kernel: KernelResources) -> str:
+    """The name that a launch in the source has: without namespaces and template arguments."""
+    return re.sub(r"<.*", "", kernel.short_name).rpartition("::")[2]
+
+
+class Texts(Mapping[str, str]):
+    """The files of a candidate by name, read when first asked for."""
+
+    def __init__(self, blobs: Blobs, files: Mapping[str, str]) -> None:
+        self._blobs = blobs
+        self._files = files
+        self._read: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._read:
+            self._read[name] = self._blobs.read(self._files[name]).decode()
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
 
 
 def _output(finished: Finished, name: str, *, executable: bool = False) -> Input | None:
@@ -205,8 +233,9 @@ def _output(finished: Finished, name: str, *, executable: bool = False) -> Input
     return finished.built(name, executable=executable) if name in held else None
 
 
-def _kernel(found: ptxas.FunctionResources, places: PtxPlaces | None, arch: str) -> KernelResources:
-    kernel = KernelResources(
+def _kernel(found: ptxas.FunctionResources, places: PtxPlaces | None) -> KernelResources:
+    bounds = places.launch_bounds(found.mangled) if places else LaunchBounds()
+    return KernelResources(
         name=demangle(found.mangled),
         mangled=found.mangled,
         registers=found.registers,
@@ -216,37 +245,7 @@ def _kernel(found: ptxas.FunctionResources, places: PtxPlaces | None, arch: str)
         static_shared_bytes=found.shared_bytes,
         barriers=found.barriers,
         constant_bytes=found.constant_bytes,
-    )
-    if places:
-        bounds = places.launch_bounds(found.mangled)
-        dynamic = places.uses_dynamic_shared(found.mangled)
-        update = {
-            "max_threads": bounds.max_threads,
-            "min_blocks": bounds.min_blocks,
-            "uses_dynamic_shared": dynamic,
-        }
-        kernel = kernel.model_copy(update=update)
-    return with_occupancy(kernel, arch)
-
-
-def with_occupancy(
-    kernel: KernelResources,
-    arch: str,
-    block_threads: int | None = None,
-    dynamic_shared_bytes: int | None = None,
-) -> KernelResources:
-    """The kernel with its theoretical occupancy: of the given block size, else of its launch bounds, else of four."""
-    if kernel.registers is None:
-        return kernel
-    known = block_threads or kernel.max_threads
-    shared = (kernel.static_shared_bytes or 0) + (dynamic_shared_bytes or 0)
-    demand = Demand(kernel.registers, shared, kernel.barriers or 0)
-    loss, gain = cliffs(demand, arch, known or _CLIFF_BLOCK)
-    return kernel.model_copy(
-        update={
-            "dynamic_shared_bytes": dynamic_shared_bytes,
-            "occupancy": occupancies(demand, arch, (known,) if known else DEFAULT_BLOCKS),
-            "next_loss": loss,
-            "next_gain": gain,
-        }
+        max_threads=bounds.max_threads,
+        min_blocks=bounds.min_blocks,
+        uses_dynamic_shared=places.uses_dynamic_shared(found.mangled) if places else False,
     )

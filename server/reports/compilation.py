@@ -4,12 +4,13 @@ from typing import Any, ClassVar, Literal
 
 from ..toolchain.demangle import short_name
 from .answer import Answer, Detail
+from .fitting import Cut, cuts, fits
 from .number import Frozen
 
 Limiter = Literal["registers", "shared memory", "warps", "blocks", "barriers"]
 CliffResource = Literal["registers", "shared bytes"]
 _NAME_CHARACTERS = 80
-KERNELS_SHOWN: dict[Detail, int] = {"summary": 6, "evidence": 40, "raw": 400}
+MAX_KERNELS = 100
 
 
 class Occupancy(Frozen):
@@ -44,7 +45,7 @@ class KernelResources(Frozen):
 
     `uses_dynamic_shared` says that it names shared memory of which only a launch knows the size
     (`dynamic_shared_bytes`). `max_threads` and `min_blocks` are the source's launch bounds. `occupancy` is theoretical,
-    by block size; the cliffs are of one block size. None is unknown.
+    by block size (`block_from` says whose); the cliffs are of one block size. None is unknown.
     """
 
     name: str
@@ -61,6 +62,7 @@ class KernelResources(Frozen):
     min_blocks: int | None = None
     uses_dynamic_shared: bool = False
     occupancy: tuple[Occupancy, ...] = ()
+    block_from: Literal["launch", "launch bounds", "assumed"] = "assumed"
     next_loss: Cliff | None = None
     next_gain: Cliff | None = None
 
@@ -75,6 +77,9 @@ class KernelResources(Frozen):
         return bool(self.spill_store_bytes or self.spill_load_bytes)
 
 
+_BARE = {"excerpt": None, "suggestion": None, "kernel": None}
+
+
 class CompileAnswer(Answer):
     """Whether it builds; the diagnostics are the findings, the kernels its block."""
 
@@ -85,24 +90,67 @@ class CompileAnswer(Answer):
     kind: Literal["program", "library", "kernel"]
     kernels: tuple[KernelResources, ...] = ()
 
+    def structured(self, detail: Detail = "summary") -> dict[str, Any]:
+        """The answer as data; by default cut to its token limit, with the number of findings and kernels left out."""
+        if detail != "summary":
+            return super().structured(detail)
+        told: dict[str, Any] = {}
+        for cut in cuts():
+            told = super(CompileAnswer, self._cut(cut)).structured(detail)
+            left_out = {
+                "findings_left_out": len(self.findings) - cut.findings,
+                "kernels_left_out": len(self.kernels) - cut.kernels,
+            }
+            told |= {name: number for name, number in left_out.items() if number > 0}
+            if fits(told):
+                break
+        return told
+
+    def text(self, detail: Detail = "summary") -> str:
+        """The answer as text, cut in the same way."""
+        if detail != "summary":
+            return super().text(detail)
+        told = ""
+        for cut in cuts():
+            told = super(CompileAnswer, self._cut(cut)).text(detail)
+            left_out = {
+                "findings": len(self.findings) - cut.findings,
+                "kernels": len(self.kernels) - cut.kernels,
+            }
+            listed = ", ".join(f"{number} {name}" for name, number in left_out.items() if number > 0)
+            told += f"\nleft out: {listed} (detail=evidence tells them)" if listed else ""
+            if fits(told):
+                break
+        return told
+
+    def _cut(self, cut: Cut) -> "CompileAnswer":
+        told = [
+            finding if index < cut.full else finding.model_copy(update=_BARE)
+            for index, finding in enumerate(self.findings[: cut.findings])
+        ]
+        return self.model_copy(update={"findings": tuple(told), "kernels": self.kernels[: cut.kernels]})
+
     def block(self, detail: Detail) -> dict[str, Any]:
         """The kernels, without what is zero or unknown."""
-        shown = self.kernels[: KERNELS_SHOWN[detail]]
         data: dict[str, Any] = {"builds": self.builds, "arch": self.arch, "compiler": self.compiler}
-        data["kernels"] = [_kernel_data(kernel, detail) for kernel in shown]
-        if len(self.kernels) > len(shown):
-            data["kernels_left_out"] = len(self.kernels) - len(shown)
+        data["kernels"] = [_kernel_data(kernel, detail) for kernel in self.kernels[:MAX_KERNELS]]
+        if len(self.kernels) > MAX_KERNELS:
+            data["kernels_left_out"] = len(self.kernels) - MAX_KERNELS
         return data
 
     def block_lines(self, detail: Detail) -> list[str]:
-        """One line of resources and one of occupancy per kernel."""
-        shown = self.kernels[: KERNELS_SHOWN[detail]]
-        lines = [line for kernel in shown for line in _kernel_lines(kernel, detail)]
-        if len(self.kernels) > len(shown):
-            lines.append(f"left out: {len(self.kernels) - len(shown)} kernels")
+        """One line of resources, of occupancy and of the next cliff per kernel."""
+        lines = [line for kernel in self.kernels[:MAX_KERNELS] for line in _kernel_lines(kernel, detail)]
+        if len(self.kernels) > MAX_KERNELS:
+            lines.append(f"left out: {len(self.kernels) - MAX_KERNELS} kernels")
         return lines
 
 
+_BLOCKS = {
+    "launch": " threads/block as launched",
+    "launch bounds": " threads/block",
+    "assumed": " threads/block",
+}
 _COUNTS = (
     ("registers", "registers"),
     ("static_shared_bytes", "bytes shared"),
@@ -169,13 +217,9 @@ def _occupancy(kernel: KernelResources) -> str:
     for index, group in enumerate(groups):
         first, last = group[0], group[-1]
         sizes = f"{first.block_threads}-{last.block_threads}" if len(group) > 1 else f"{first.block_threads}"
-        unit = " threads/block" if index == 0 else ""
+        unit = _BLOCKS[kernel.block_from] if index == 0 else ""
         limit = "" if first.percent == 100 else f" (limit {' and '.join(first.limited_by)})"
-        parts.append(
-            f"{first.percent:g} % at {sizes}{unit}{limit}"
-            if first.blocks_per_sm
-            else f"cannot launch {sizes}{limit}"
-        )
+        parts.append(f"{first.percent:g} % at {sizes}{unit}{limit}")
     return ", ".join(parts)
 
 

@@ -62,7 +62,7 @@ _LINK: tuple[tuple[str, str], ...] = (
 )
 _CRASH = ("crash", r"died due to signal|[Ii]nternal (?:compiler )?error|LLVM ERROR|Segmentation fault")
 _SHARED_NAMES = frozenset({"missing-include", "error-directive", "macro-arguments", "unterminated"})
-_SYNTAX = frozenset(f"nvcc-{name}" for name, _ in _FRONT_END[1:8])
+_SYNTAX = frozenset({*(f"nvcc-{name}" for name, _ in _FRONT_END[1:8]), "nvcc-macro-arguments"})
 
 SUGGESTIONS: Mapping[str, str] = {
     "nvcc-host-call": "Mark the function __device__ (a constexpr one: flag -expt-relaxed-constexpr).",
