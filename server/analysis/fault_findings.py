@@ -184,18 +184,16 @@ def _access_suggestion(fault: Fault) -> str:
 
 
 def _race_message(fault: Fault) -> str:
-    sides = Counter(dict(fault.sides.items()))
-    named = [
-        f"{side.direction} at {'line ' + str(side.place.line) if side.place.line else side.place.function}"
-        for side, _ in sorted(
-            sides.items(), key=lambda item: (item[0].place.line or 0, item[0].direction), reverse=True
-        )
-    ]
+    directions: dict[str, set[str]] = {}
+    for side in sorted(fault.sides, key=lambda side: side.place.line or 0):
+        place = f"line {side.place.line}" if side.place.line else side.place.function or "?"
+        directions.setdefault(place, set()).add(side.direction)
+    named = [f"{' and '.join(sorted(found))} at {place}" for place, found in directions.items()]
     kinds = f" ({', '.join(sorted(fault.hazard_types))})" if fault.hazard_types else ""
     counted = f"; {fault.hazards:,} hazards" if fault.hazards else ""
     spread = f" ({fault.spread})" if str(fault.spread) else ""
     return (
-        f"race in shared memory{kinds}: {' and '.join(named)} are not ordered{counted}"
+        f"race in shared memory{kinds}: {', '.join(named)} are not ordered{counted}"
         f" in {fault.records:,} record{'s'[: fault.records > 1]}{spread}"
     )
 

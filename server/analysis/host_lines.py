@@ -7,6 +7,7 @@ executable's own (as `nm` prints it): tools that report offsets into a loaded po
 import bisect
 import io
 import struct
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +27,7 @@ _Header: TypeAlias = Any
 _Attribute: TypeAlias = Any
 _SYMBOL = struct.Struct("<IBBHQQ")
 _FUNCTION_TYPES = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
-_BAD_DWARF = (
+_DAMAGED = (
     DWARFError,
     ELFError,
     ConstructError,
@@ -48,7 +49,7 @@ class HostFrame:
 
 
 class Executable:
-    """One ELF executable, read lazily: its functions, its lines, the libraries it needs."""
+    """One ELF executable, read lazily: its functions, its lines, the libraries it needs. Safe from several threads."""
 
     def __init__(self, content: bytes) -> None:
         try:
@@ -57,17 +58,28 @@ class Executable:
         except (ELFError, ConstructError, OSError, ValueError) as error:
             raise UnreadableOutput(f"not an ELF executable ({error})", content[:16]) from error
         self.start: int = min(loads, default=0)
+        self._lock = threading.RLock()  # the readers seek in one stream
         self._known: dict[int, tuple[HostFrame, ...]] = {}
 
     @cached_property
     def needed(self) -> tuple[str, ...]:
         """The shared libraries that it is linked to."""
-        section = self._elf.get_section_by_name(".dynamic")
-        return tuple(tag.needed for tag in section.iter_tags("DT_NEEDED")) if section else ()
+        try:
+            with self._lock:
+                section = self._elf.get_section_by_name(".dynamic")
+                return tuple(tag.needed for tag in section.iter_tags("DT_NEEDED")) if section else ()
+        except _DAMAGED:
+            return ()
 
     @cached_property
     def _functions(self) -> tuple[list[int], list[tuple[int, str]]]:
         """Sorted start addresses, and for each (size, name)."""
+        try:
+            return self._read_functions()
+        except _DAMAGED:
+            return [], []
+
+    def _read_functions(self) -> tuple[list[int], list[tuple[int, str]]]:
         section = self._elf.get_section_by_name(".symtab") or self._elf.get_section_by_name(".dynsym")
         if section is None:
             return [], []
@@ -84,11 +96,13 @@ class Executable:
     @cached_property
     def function_names(self) -> frozenset[str]:
         """The linker names of all functions that it defines."""
-        return frozenset(name for _, name in self._functions[1])
+        with self._lock:
+            return frozenset(name for _, name in self._functions[1])
 
     def function(self, address: int) -> str | None:
         """The linker name of the function that holds an address, or None."""
-        starts, found = self._functions
+        with self._lock:
+            starts, found = self._functions
         index = bisect.bisect_right(starts, address) - 1
         if index < 0:
             return None
@@ -99,7 +113,7 @@ class Executable:
     def _dwarf(self) -> _Dwarf:
         try:
             return self._elf.get_dwarf_info() if self._elf.has_dwarf_info(strict=True) else None
-        except _BAD_DWARF:
+        except _DAMAGED:
             return None
 
     @cached_property
@@ -109,9 +123,10 @@ class Executable:
 
     def frames(self, address: int) -> tuple[HostFrame, ...]:
         """The lines that an instruction belongs to: innermost first, then where each function was inlined."""
-        if address not in self._known:
-            self._known[address] = self._read_frames(address)
-        return self._known[address]
+        with self._lock:
+            if address not in self._known:
+                self._known[address] = self._read_frames(address)
+            return self._known[address]
 
     def _read_frames(self, address: int) -> tuple[HostFrame, ...]:
         try:
@@ -120,7 +135,7 @@ class Executable:
             if dwarf is None or offset is None:
                 return ()
             return tuple(_frames(dwarf, dwarf.get_CU_at(offset), address, self.function(address)))
-        except _BAD_DWARF:
+        except _DAMAGED:
             return ()
 
 

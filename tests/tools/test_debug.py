@@ -79,7 +79,7 @@ async def test_a_race_of_seven_records_is_one_finding(debug_bench: Workbench, sh
     finding = only(await ask(debug_bench, "race.cu"))
     assert (finding.rule, finding.severity) == ("racecheck.race", "error")
     assert finding.location == Location(file="race.cu", line=7)
-    assert "write at line 7 and read at line 7" in finding.message
+    assert "read and write at line 7 are not ordered" in finding.message
     assert "10,624 hazards in 7 records" in finding.message
     assert "__syncthreads()" in (finding.suggestion or "")
 
