@@ -124,9 +124,11 @@ def test_a_race_between_two_lines_is_one_fault_in_either_order() -> None:
         "racecheck",
     )
     assert fault.records == 2
-    assert told([fault]) == [
-        "race in shared memory: read and write at line 7, read and write at line 9 are not ordered; 128 hazards in 2 records"
-    ]
+    (message,) = told([fault])
+    assert (
+        "read and write at line 7, read and write at line 9 are not ordered; 128 hazards in 2 records"
+        in message
+    )
 
 
 def test_an_unknown_kind_of_record_is_told_in_the_tools_own_words() -> None:
