@@ -5,7 +5,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -32,16 +32,19 @@ class Blobs:
         return self.path(digest).is_file()
 
     def put(self, content: bytes) -> str:
-        """Keep the bytes durably and return their sha256 in hex."""
+        """Keep the bytes and return their sha256 in hex."""
         return self.put_stream(io.BytesIO(content))[0]
 
     def put_file(self, path: Path) -> tuple[str, int]:
-        """Keep a file's bytes durably; returns (sha256, size in bytes)."""
+        """Keep a file's bytes; returns (sha256, size in bytes)."""
         with path.open("rb") as stream:
             return self.put_stream(stream)
 
     def put_stream(self, stream: BinaryIO) -> tuple[str, int]:
-        """Keep all of a stream durably; returns (sha256, size in bytes). Raises StorageFailure on a full disk."""
+        """Keep all of a stream; returns (sha256, size in bytes). Raises StorageFailure on a full disk.
+
+        The bytes outlive this process at once; to outlive a power failure too, `make_durable` them.
+        """
         try:
             return self._put_stream(stream)
         except OSError as error:
@@ -63,13 +66,25 @@ class Blobs:
                 target = self.path(digest)
                 if target.is_file():
                     return digest, size
-                os.fsync(raw.fileno())
             target.parent.mkdir(exist_ok=True)
             Path(name).replace(target)
-            _sync_folder(target.parent)
             return digest, size
         finally:
             Path(name).unlink(missing_ok=True)
+
+    def make_durable(self, digests: Iterable[str]) -> None:
+        """Let these blobs outlive a power failure. Raises StorageFailure where one is missing or cannot be synced."""
+        try:
+            for digest in digests:
+                path = self.path(digest)
+                for synced in (path, path.parent):
+                    handle = os.open(synced, os.O_RDONLY)
+                    try:
+                        os.fsync(handle)
+                    finally:
+                        os.close(handle)
+        except OSError as error:
+            raise StorageFailure(f"cannot sync below {self.folder}: {error.strerror or error}") from error
 
     @contextmanager
     def open(self, digest: str) -> Generator[BinaryIO, None, None]:
@@ -99,11 +114,3 @@ class Blobs:
         """Write a blob's bytes to a file."""
         with self.open(digest) as stream, target.open("wb") as out:
             shutil.copyfileobj(stream, out, _CHUNK)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

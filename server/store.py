@@ -1,6 +1,7 @@
 """The index over the blobs: runs by question and environment, candidates and artifacts by id. SQLite in WAL mode.
 
-A write is acknowledged after it is durable. Two daemons may share one folder.
+What is written outlives a kill of this process at once; runs can be measured again, so a power failure may cost the
+last of them. Two daemons may share one folder.
 """
 
 import json
@@ -48,7 +49,7 @@ class Store:
 
     def _prepare(self) -> None:
         self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")
         with self._transaction() as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version == 0:

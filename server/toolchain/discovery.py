@@ -147,9 +147,10 @@ class Toolchain:
     def _ncu_python(self) -> Path | None:
         """The folder of the ncu_report module that came with this machine's ncu: it always reads that ncu's reports."""
         found = self._locate("ncu")
-        home = _ncu_home(found.resolve()) if found else None
-        folder = home / "extras" / "python" if home else None
-        return folder if folder and (folder / "ncu_report.py").is_file() else None
+        homes = [_ncu_home(found.resolve())] if found else []
+        homes += sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True) if found else []
+        folders = [home / "extras" / "python" for home in homes]
+        return next((folder for folder in folders if (folder / "ncu_report.py").is_file()), None)
 
     async def _require_one_release(self, nvcc: Path, version: str) -> None:
         release = _release(version)
