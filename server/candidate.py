@@ -25,6 +25,7 @@ class Candidate:
     """A main source file and its include closure. `id` is `c-` and 16 hex of names, bytes, defines and flags.
 
     `files` maps a name, relative to the main file's root, to the sha256 of its bytes; all are kept in the blobs.
+    `source` is the main file's text, `included` that of all others.
     """
 
     id: str
@@ -33,16 +34,17 @@ class Candidate:
     defines: Mapping[str, str]
     flags: tuple[str, ...]
     source: str
+    included: str = ""
 
     @property
     def is_program(self) -> bool:
         """Whether it has a `main` of its own; otherwise it is kernel-only or a library."""
-        return bool(_MAIN.search(code_only(self.source)))
+        return bool(_MAIN.search(code_only(self.source)) or _MAIN.search(code_only(self.included)))
 
     @property
     def launches(self) -> bool:
         """Whether it holds a `<<<...>>>` launch, so host code that NVRTC cannot take."""
-        return "<<<" in code_only(self.source)
+        return "<<<" in code_only(self.source) or "<<<" in code_only(self.included)
 
     def inputs(self) -> dict[str, Input]:
         """All of its files as the inputs of a command."""
@@ -96,14 +98,17 @@ def build(
 ) -> Candidate:
     """A candidate of files already read; their bytes are kept."""
     kept = {name: blobs.put(content) for name, content in sorted(files.items())}
-    return _candidate(main, kept, defines, flags, files[main].decode())
+    included = "\n".join(content.decode() for name, content in sorted(files.items()) if name != main)
+    return _candidate(main, kept, defines, flags, (files[main].decode(), included))
 
 
 def from_manifest(manifest: bytes, blobs: Blobs) -> Candidate:
     """The candidate of a kept manifest."""
     held = json.loads(manifest)
-    source = blobs.read(held["files"][held["main"]]).decode()
-    return _candidate(held["main"], held["files"], held["defines"], tuple(held["flags"]), source)
+    texts = {name: blobs.read(digest).decode() for name, digest in held["files"].items()}
+    included = "\n".join(text for name, text in sorted(texts.items()) if name != held["main"])
+    both = (texts[held["main"]], included)
+    return _candidate(held["main"], held["files"], held["defines"], tuple(held["flags"]), both)
 
 
 def resolve(client: Client, path: str) -> tuple[Path, Path]:
@@ -171,10 +176,14 @@ def _included(source: str, folder: Path, root: Path) -> list[Path]:
 
 
 def _candidate(
-    main: str, files: Mapping[str, str], defines: Mapping[str, str], flags: tuple[str, ...], source: str
+    main: str,
+    files: Mapping[str, str],
+    defines: Mapping[str, str],
+    flags: tuple[str, ...],
+    texts: tuple[str, str],
 ) -> Candidate:
     digest = hashlib.sha256(_manifest(main, files, defines, flags)).hexdigest()
-    return Candidate(f"c-{digest[:16]}", main, dict(files), dict(defines), flags, source)
+    return Candidate(f"c-{digest[:16]}", main, dict(files), dict(defines), flags, *texts)
 
 
 def _manifest(

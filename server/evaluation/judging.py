@@ -213,6 +213,9 @@ async def _run(
         )
         return Judgement(Verdict.COMPILE, "timeout", (fault,), tuple(runs), clock.phases, seed, hidden)
     clock.lap("run")
+    clock.phases["of run: trials"] = result.trials_s
+    if result.timing:
+        clock.phases["of run: timing"] = result.timing.seconds
     faults = faults_of(request.workload, made.sets, hidden_from, result.trials, "candidate")
     gained, timing_faults = _timed(request, made.sets, result, faults)
     faults += timing_faults

@@ -36,9 +36,9 @@ class TimingRequest:
 
     sets: tuple[int, ...]
     flush: Flush = "read"
-    width: float = 0.004
+    width: float = 0.01
     min_pairs: int = 30
-    max_pairs: int = 200
+    max_pairs: int = 120
     max_s: float = 5.0
     block_pairs: int = 10
     places: int = 4
