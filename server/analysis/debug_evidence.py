@@ -21,6 +21,7 @@ from .fault_clusters import Fault, FaultCollector
 from .host_lines import Executable
 from .host_sites import SourceOf, source_finder
 from .launches import Launches, read_launches
+from .run_findings import text_tail
 
 PLAIN_RUN = "plain run"
 Outcome = Finished | WarpwiseError
@@ -122,10 +123,18 @@ def _read_check(evidence: Evidence, blobs: Blobs, tool: Tool, outcome: Outcome) 
             not outcome.timed_out and outcome.signal is None,
         )
     except WarpwiseError as error:
-        evidence.skipped.append(SkippedCheck(check=tool, reason=error.what))
+        evidence.skipped.append(SkippedCheck(check=tool, reason=error.what + _said(outcome)))
         return error
     evidence.checks[tool] = CheckResult(outcome, report, tuple(collector.faults), collector.left_out)
     return None
+
+
+def _said(outcome: Outcome) -> str:
+    """What a process whose report cannot be read printed instead."""
+    if isinstance(outcome, WarpwiseError):
+        return ""
+    said = text_tail(outcome.stderr) or text_tail(outcome.stdout)
+    return f"; it printed: {said}" if said else ""
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from ..errors import UnreadableOutput
+from .demangle import short_name
 
 _PREFIX = b"========="
 _CHUNK_BYTES = 1 << 16
@@ -78,7 +79,7 @@ def parse(stream: BinaryIO, *, ended: bool) -> Log:
             address = None
         elif found := _SIGNATURE.search(text):
             if len(log.signatures) < _MAX_KEPT:
-                log.signatures.setdefault(found[1].split("(")[0].split(" ")[-1], found[1])
+                log.signatures.setdefault(short_name(found[1].removeprefix("void ")), found[1])
         else:
             _note_state(log, text)
     log.excerpt = "; ".join(tail)

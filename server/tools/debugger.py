@@ -10,7 +10,7 @@ from ..analysis.debug_answer import Diagnosis, Program, diagnose
 from ..analysis.debug_evidence import PLAIN_RUN, Evidence, Outcome, gather
 from ..analysis.run_findings import program_end, text_tail
 from ..building import Build, build
-from ..candidate import Candidate
+from ..candidate import Candidate, code_only
 from ..command import Command, Finished
 from ..errors import InvalidRequest, StorageFailure, WarpwiseError
 from ..reports.answer import Artifact, Detail
@@ -24,6 +24,7 @@ from ..workbench import Workbench
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_ARGUMENTS = 256
+MAX_ARGUMENT_LENGTH = 16_384
 _EXCERPT_CHARACTERS = 160
 _PAGE_CHARACTERS = 1_500
 _NEEDS_MAIN = "Give it a main that launches the kernel; compile and analyze take it as it is."
@@ -41,8 +42,13 @@ class DebugArgs(KernelArgs):
     @field_validator("args")
     @classmethod
     def _plain_texts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any("\0" in argument for argument in value):
-            raise ValueError("an argument cannot hold a NUL character")
+        for argument in value:
+            if "\0" in argument or (
+                not argument.isascii() and argument != argument.encode(errors="replace").decode()
+            ):
+                raise ValueError("an argument must be text without NUL characters")
+            if len(argument) > MAX_ARGUMENT_LENGTH:
+                raise ValueError(f"an argument may have {MAX_ARGUMENT_LENGTH:,} characters")
         return value
 
 
@@ -64,7 +70,7 @@ async def debug(bench: Workbench, args: DebugArgs) -> DebugAnswer:
         gather, bench.blobs, tuple(candidate.files), built.kernels, outcomes[PLAIN_RUN], debugger, checks
     )
     excerpts = _Excerpts(bench, candidate)
-    program = Program(candidate.main, candidate.source, arch, built.kernels)
+    program = Program(candidate.main, code_only(candidate.source), arch, built.kernels)
     diagnosis = await anyio.to_thread.run_sync(diagnose, evidence, args.checks, program, excerpts)
     return _answer(bench, candidate, evidence, diagnosis, args.detail)
 

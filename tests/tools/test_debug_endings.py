@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
+from pydantic import ValidationError
 
 from warpwise.server.command import File, Finished
 from warpwise.server.errors import (
@@ -266,6 +267,23 @@ async def test_what_does_not_build_is_an_answer_with_its_diagnostics(debug_bench
     assert answer.verdict == "does not build"
     assert answer.findings
     assert {skipped.reason for skipped in answer.checks_skipped} == {"it does not build"}
+
+
+@pytest.mark.parametrize("argument", ["a\0b", "\ud800", "x" * 20_000])
+def test_arguments_that_no_program_can_get_are_refused(argument: str) -> None:
+    with pytest.raises(ValidationError):
+        DebugArgs.model_validate({"path": "gemm.cu", "args": [argument]})
+
+
+def test_an_unknown_check_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        DebugArgs.model_validate({"path": "gemm.cu", "checks": ["helgrind"]})
+
+
+async def test_what_an_unusable_sanitizer_printed_is_its_reason(debug_bench: Workbench, shelf: Shelf) -> None:
+    shelf.files = {"initcheck": {"stdout": b"Failed to parse options: unrecognised option '--padding'\n"}}
+    answer = await ask(debug_bench, "gemm.cu")
+    assert "unrecognised option" in answer.checks_skipped[0].reason
 
 
 async def test_arguments_reach_the_program_under_every_tool(debug_bench: Workbench, shelf: Shelf) -> None:
