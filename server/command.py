@@ -55,6 +55,7 @@ class Environment:
 class Command:
     """What to run: a program by its name, its arguments, the files it gets, the files it leaves.
 
+    An argument `@NAME` stands for the whole argv of that toolchain program: a tool that runs another one.
     `program` is a toolchain name (`nvcc`, `compute-sanitizer`, `ncu`, ...) or a relative path to one of the inputs
     (`./program`). `outputs` are relative names, kept when present afterwards. `timeout_s` is in seconds of wall time.
     """
@@ -75,6 +76,12 @@ class Command:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts:
                 raise InvalidRequest(f"a command's file must lie in its work folder: {name!r}")
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The toolchain programs that it uses: its own, and those named by `@NAME` arguments."""
+        named = tuple(argument[1:] for argument in self.arguments if argument.startswith("@"))
+        return named if self.program.startswith("./") else (self.program, *named)
 
     @property
     def question(self) -> str:

@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -59,8 +59,7 @@ class LocalRunner:
 
     async def run(self, command: Command, device: str | None = None) -> Finished:
         """Run a command, on the GPU with the uuid `device` where it uses one, and keep its outputs in the blobs."""
-        built = command.program.startswith("./")
-        program = None if built else await self._toolchain.program(command.program)
+        programs = {name: await self._toolchain.program(name) for name in command.programs}
         environment = await self.environment(command)
         sandbox = await self._sandbox.find()
         worker = await self._waiting(command, device)
@@ -72,7 +71,7 @@ class LocalRunner:
                 line = json.dumps(command.arguments).encode() + b"\n"
                 ended = await worker.child.attend(line, command.timeout_s, command.max_output_bytes)
             else:
-                ended = await self._run_in(sandbox, folder, command, program, device)
+                ended = await self._run_in(sandbox, folder, command, programs, device)
             files = await anyio.to_thread.run_sync(self._collect, sandbox, folder, command)
         except OSError as error:
             raise StorageFailure(f"cannot use the work folder: {error.strerror or error}") from error
@@ -98,15 +97,21 @@ class LocalRunner:
         )
 
     async def _run_in(
-        self, sandbox: Sandbox, folder: Path, command: Command, program: Program | None, device: str | None
+        self,
+        sandbox: Sandbox,
+        folder: Path,
+        command: Command,
+        programs: Mapping[str, Program],
+        device: str | None,
     ) -> Ended:
+        program = programs.get(command.program)
         start = program.argv if program else (command.program,)
         argv = sandbox.wrap(
-            [*start, *command.arguments],
+            [*start, *_expanded(command.arguments, programs)],
             folder,
             command.kind,
             gpu=command.gpu != "none",
-            readable=program.readable if program else (),
+            readable=[path for used in programs.values() for path in used.readable],
         )
         return await spawn(
             argv,
@@ -180,6 +185,11 @@ class LocalRunner:
                 for line in stream:
                     out.write(self._neutral(line))
         neutral.replace(path)
+
+
+def _expanded(arguments: tuple[str, ...], programs: Mapping[str, Program]) -> Iterator[str]:
+    for argument in arguments:
+        yield from programs[argument[1:]].argv if argument.startswith("@") else (argument,)
 
 
 def _process_environment(

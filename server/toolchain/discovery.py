@@ -78,8 +78,8 @@ class Toolchain:
     async def environment(self, command: Command, gpu: Mapping[str, str]) -> Environment:
         """What the answer of a command depends on: the versions it uses, and GPU and driver where it uses one."""
         facts: dict[str, str] = {}
-        if not command.program.startswith("./"):
-            program = await self.program(command.program)
+        for name in command.programs:
+            program = await self.program(name)
             facts[program.name] = program.version
         if command.program == "nvcc" and (compiler := shutil.which("g++", path=self._environ.get("PATH"))):
             facts["g++"] = await self._compiler_version(compiler)
