@@ -5,6 +5,7 @@ import re
 from ..toolchain.demangle import demangle, short_name
 
 _STUB = re.compile(r"__device_stub_(?P<kernel>_Z.*)")
+_STATIC = re.compile(r"__nv_static_(\d+)__")
 _ANONYMOUS = re.compile(r"_GLOBAL__N__\w+?::|\(anonymous namespace\)::")
 
 
@@ -16,6 +17,12 @@ def kernel_of_stub(function: str) -> str | None:
     return stub["kernel"] if stub else None
 
 
+def plain_linker_name(name: str) -> str:
+    """A kernel's linker name without what -rdc puts before that of a `static` one: `__nv_static_<length>__<unit>`."""
+    found = _STATIC.match(name)
+    return name[found.end() + int(found[1]) :] if found else name
+
+
 def is_stub(function: str) -> bool:
     """Whether a host function only passes a launch on: nvcc's stub, or the wrapper that it makes for templates."""
     return "__device_stub_" in function
@@ -23,7 +30,7 @@ def is_stub(function: str) -> bool:
 
 def display_name(name: str) -> str:
     """How answers name a kernel: demangled, without parameters and without the mark of an unnamed namespace."""
-    return _ANONYMOUS.sub("", short_name(demangle(name)))
+    return _ANONYMOUS.sub("", short_name(demangle(plain_linker_name(name))))
 
 
 def is_host_side(function: str, kernel: str) -> bool:

@@ -9,7 +9,7 @@ from ..toolchain.demangle import demangle
 from ..toolchain.launch_probe import Configuration, Dim3, Launch, LaunchTable
 from .host_lines import Executable
 from .host_sites import Site, SourceOf, call_site
-from .kernel_names import display_name
+from .kernel_names import display_name, plain_linker_name
 
 _SYSTEM_LIBRARIES = (
     "libc.",
@@ -96,11 +96,16 @@ def _runs(named: Iterable[NamedLaunch], kernels: Iterable[KernelResources]) -> I
     """One entry per kernel: launched ones in the order of their latest launch, then those never launched."""
     found: dict[str, KernelRun] = {}
     for launched in named:
-        key = demangle(launched.kernel) if launched.kernel else ""
+        key = _key(launched.kernel) if launched.kernel else ""
         found[key] = _added(found.get(key) or KernelRun(name=launched.name), launched)
     for kernel in kernels:
-        found.setdefault(demangle(kernel.mangled), KernelRun(name=display_name(kernel.mangled)))
+        found.setdefault(_key(kernel.mangled), KernelRun(name=display_name(kernel.mangled)))
     return found.values()
+
+
+def _key(kernel: str) -> str:
+    """What the host's and the device's linker names of one kernel have in common."""
+    return demangle(plain_linker_name(kernel))
 
 
 def _added(run: KernelRun, launched: NamedLaunch) -> KernelRun:

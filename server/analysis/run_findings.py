@@ -10,6 +10,7 @@ from ..reports.debugging import ProgramEnd
 from ..reports.finding import Finding, Location
 from ..toolchain.demangle import demangle
 from . import cuda_errors
+from .kernel_names import plain_linker_name
 from .launch_limits import explain
 from .launches import Launches, NamedLaunch, configuration
 
@@ -73,8 +74,9 @@ def _refused(named: NamedLaunch, arch: str, kernels: Sequence[KernelResources], 
     launch, site = named.launch, named.site
     resources = None
     if named.kernel:
-        wanted = demangle(named.kernel)
-        resources = next((kernel for kernel in kernels if demangle(kernel.mangled) == wanted), None)
+        wanted = demangle(plain_linker_name(named.kernel))
+        named_so = (kernel for kernel in kernels if demangle(plain_linker_name(kernel.mangled)) == wanted)
+        resources = next(named_so, None)
     reason = explain(launch.latest, launch.error, arch, resources)
     grid, block = configuration(launch.latest)
     shared = f", {launch.latest.shared_bytes}" if launch.latest.shared_bytes else ""

@@ -40,7 +40,10 @@ _WRAPPED = (
     "cuLaunchKernelEx",
     "cuLaunchCooperativeKernel",
 )
-LINK_ARGUMENTS: tuple[str, ...] = (OBJECT_NAME, "-Xlinker=" + ",".join(f"--wrap={name}" for name in _WRAPPED))
+# The object goes to the linker alone: nvcc's own -x would have it compiled.
+LINK_ARGUMENTS: tuple[str, ...] = (
+    f"-Xlinker={OBJECT_NAME}," + ",".join(f"--wrap={name}" for name in _WRAPPED),
+)
 
 _MAGIC = b"WWLAUNCH"
 _HEADER = struct.Struct("<8sII7QQ")

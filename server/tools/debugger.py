@@ -224,7 +224,7 @@ def _does_not_build(candidate: Candidate, built: Build, args: DebugArgs, bench: 
         findings=built.findings,
         provenance=bench.origin([_last(built)]),
         next=("Mend the build, then debug again.",),
-        checks_skipped=tuple(SkippedCheck(check=check, reason="it does not build") for check in args.checks),
+        checks_skipped=(SkippedCheck(check=", ".join(args.checks) or PLAIN_RUN, reason="it does not build"),),
         verdict="does not build",
     )
 

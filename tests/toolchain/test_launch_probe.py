@@ -73,7 +73,8 @@ def start(objects: Path, tmp_path: Path) -> Start:
 
     def _start(main: str, *flags: str) -> subprocess.CompletedProcess[bytes]:
         (tmp_path / "main.c").write_text(HEADER + main)
-        wraps = launch_probe.LINK_ARGUMENTS[1].replace("-Xlinker=", "-Wl,")
+        (given,) = launch_probe.LINK_ARGUMENTS
+        wraps = given.replace(f"-Xlinker={launch_probe.OBJECT_NAME}", "-Wl")
         built = [objects / "runtime.o", objects / launch_probe.OBJECT_NAME]
         subprocess.run(
             ["gcc", "-O1", "-g", *flags, "main.c", *built, wraps, "-o", "program"], cwd=tmp_path, check=True
