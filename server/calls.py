@@ -80,10 +80,13 @@ class Calls:
             )
         return self.tools[name]
 
-    def stop(self) -> None:
-        """End every job, so that whoever waits for one is answered before the daemon goes."""
-        for job in self.services.jobs.running():
+    async def stop(self) -> None:
+        """End every job and see it ended, so that whoever waits for one is answered before the daemon goes."""
+        running = self.services.jobs.running()
+        for job in running:
             job.cancel()
+        for job in running:
+            await job.done.wait()
 
     async def _answer(
         self, tool: Tool, args: Args, caller: Caller, listener: Listener | None, wait_s: float

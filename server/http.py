@@ -55,12 +55,12 @@ class Door:
 
 
 class Guard:
-    """The ASGI app to serve: checks host, origin, token and size, names the caller, and passes on."""
+    """The ASGI app to serve: checks host, origin, token and size, names the caller, and passes on to `mcp`."""
 
-    def __init__(self, app: App, door: Door) -> None:
+    def __init__(self, app: App, door: Door, mcp: ASGIApp) -> None:
         self._app = app
         self._door = door
-        self._mcp: ASGIApp = app.http_app(MCP_PATH, MAX_LINE_BYTES)
+        self._mcp = mcp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""

@@ -20,12 +20,14 @@ from .client import Client
 from .config import Config
 from .daemon import LOCAL_CLIENT, opened
 from .errors import InvalidRequest
-from .http import LOOPBACK_HOSTS, Door, Guard
+from .framing import MAX_LINE_BYTES
+from .http import LOOPBACK_HOSTS, MCP_PATH, Door, Guard
 from .stopping import STOP_SIGNALS
 from .tokens import OPERATOR, Tokens, given_tokens
 
 KEEP_ALIVE_S = 300
 GRACE_S = 3
+LAST_WORDS_S = 10.0
 IDLE_S = 12 * 3600.0
 IDLE_CHECK_S = 60.0
 
@@ -66,7 +68,13 @@ async def serve_http(config: Config, address: Address, environ: Mapping[str, str
             door = Door(tokens, LOOPBACK_HOSTS | address.allow_hosts, config.roots, health)
             async with opened(config, local) as app:
                 print(f"warpwise {__version__} serves http://{address.host}:{port}/mcp", file=sys.stderr)
-                await _serve_until_signal(Guard(app, door), door, app, listener, address.idle_exit)
+                await _serve_until_signal(
+                    Guard(app, door, app.http_app(MCP_PATH, MAX_LINE_BYTES)),
+                    door,
+                    app,
+                    listener,
+                    address.idle_exit,
+                )
 
 
 async def _serve_until_signal(
@@ -86,23 +94,23 @@ async def _serve_until_signal(
     )
     server = _Uvicorn(config)
 
-    def stop() -> None:
-        logging.getLogger("uvicorn.error").setLevel(
-            logging.CRITICAL
-        )  # it counts the streams that we end as faults
-        app.calls.stop()
+    async def stop() -> None:
+        # uvicorn counts the streams that we end as faults
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        with anyio.move_on_after(LAST_WORDS_S):
+            await app.calls.stop()
         door.stopping.set()
         server.should_exit = True
 
     async def stop_at_signal() -> None:
         with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
             async for _ in signals:
-                stop()
+                await stop()
 
     async def stop_when_idle() -> None:
         while door.idle_s() < IDLE_S or app.calls.services.jobs.running():
             await anyio.sleep(IDLE_CHECK_S)
-        stop()
+        await stop()
 
     async with anyio.create_task_group() as group:
         group.start_soon(stop_at_signal)
