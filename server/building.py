@@ -18,6 +18,7 @@ from .errors import (
     Unavailable,
     UnreadableOutput,
 )
+from .evaluation.schedule_block import declared_defines
 from .reports.compilation import KernelResources
 from .reports.finding import Finding, ranked
 from .toolchain import diagnostics, launch_probe, nvcc, nvrtc, ptxas
@@ -87,7 +88,8 @@ async def build(bench: Workbench, candidate: Candidate, arch: str, timeout_s: fl
 
 def _unit(bench: Workbench, candidate: Candidate) -> nvcc.Unit:
     flags = checked_flags(candidate.flags)
-    plain, header = macros(checked_defines(candidate.defines), flags)
+    defines = {**declared_defines(candidate.source, candidate.main), **candidate.defines}
+    plain, header = macros(checked_defines(defines), flags)
     inputs = candidate.inputs()
     if header:
         inputs[nvcc.MACROS_NAME] = source_input(bench.blobs.put(header.encode()))

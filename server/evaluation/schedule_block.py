@@ -4,6 +4,7 @@ Whether its names exist and its numbers fit is judged by `schedule_check`.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -85,6 +86,20 @@ def read_schedule(
     reader = _BlockReader(document, problems)
     found = reader.schedule(workload, overrides, block.line_offset)
     return (None if problems.any else found), problems
+
+
+def declared_defines(source: str, file: str) -> dict[str, str]:
+    """The `[define]` of a source's schedule block as texts; empty without a block, or with one that cannot be read."""
+    block = find_block(source, Problems(file, source, "schedule"))
+    try:
+        document = tomllib.loads(block.text) if block else {}
+    except tomllib.TOMLDecodeError:
+        return {}
+    declared: object = document.get("define", {})
+    if not isinstance(declared, dict):
+        return {}
+    named = cast("dict[str, object]", declared)
+    return {name: str(value) for name, value in named.items() if isinstance(value, int | str)}
 
 
 class _BlockReader(Reader):

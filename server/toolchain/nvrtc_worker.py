@@ -30,6 +30,11 @@ _OF_CUDA_STD = """cstdint climits cfloat cstddef limits type_traits utility arra
 complex bit span optional initializer_list"""
 
 
+_ALWAYS = (
+    "nvcc_macros.h"  # nvcc reads math.h before every source: INFINITY and NAN are there without an include
+)
+
+
 def _headers() -> dict[str, str]:
     constants = "".join(
         f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in _MATH_MACROS.items()
@@ -41,6 +46,7 @@ def _headers() -> dict[str, str]:
     held |= {
         name: held[f"c{name.removesuffix('.h')}"] for name in ("stdint.h", "limits.h", "float.h", "stddef.h")
     }
+    held[_ALWAYS] = constants
     return {name: f"#pragma once\n{text}" for name, text in held.items()}
 
 
@@ -66,7 +72,8 @@ def _compile(nvrtc: ModuleType, source: Path, options: list[str]) -> int:
     )
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         return _unusable(f"nvrtcCreateProgram: {error.name}")
-    given = [option.encode() for option in (*options, *(f"-I{folder}" for folder in _toolkit_folders()))]
+    folders = (f"-I{folder}" for folder in _toolkit_folders())
+    given = [option.encode() for option in (*options, f"--pre-include={_ALWAYS}", *folders)]
     (ended,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
 
     def told(size: Callable[[Any], Any], get: Callable[[Any, bytes], Any]) -> bytes:
