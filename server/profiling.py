@@ -4,18 +4,17 @@ First one cheap run times every launch; then a few launches of each kernel are p
 is in `analysis`; what is answered, in the tool.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 
 from .analysis.launch_choice import Place, Selection, choose, places, selections
 from .analysis.performance import METRICS
 from .command import Command, Finished, Input
-from .errors import InvalidRequest, NotFound, UnreadableOutput
+from .errors import InvalidRequest, NotFound, ProgramMissing, UnreadableOutput
 from .toolchain import launch_probe, ncu, ncu_report
 from .toolchain.launch_probe import LaunchTable
 from .toolchain.ncu import Log, ProfileSet
-from .toolchain.ncu_report import ListedLaunch, Reading
+from .toolchain.ncu_report import ListedLaunch, Reading, SourceLine
 from .workbench import Workbench
 
 _NAMED = 8
@@ -56,8 +55,13 @@ class Measured:
         return self.log is not None and self.log.denied
 
 
-async def profile_program(bench: Workbench, program: Input, plan: Plan) -> Measured:
-    """Time all launches, then profile the chosen ones. Raises what the runs raise, NotFound for an unknown kernel."""
+async def profile_program(
+    bench: Workbench, program: Input, sources: Mapping[str, Input], plan: Plan
+) -> Measured:
+    """Time all launches, then profile the chosen ones. Raises what the runs raise, NotFound for an unknown kernel.
+
+    `sources` are the program's files by name: ncu takes them into its report.
+    """
     await bench.progress("timing every launch", None)
     timed, log = await _run_ncu(bench, ncu.timing_command(program, plan.args, plan.timeout_s))
     found = Measured((timed,), log=log, table=_table(bench, timed))
@@ -72,17 +76,22 @@ async def profile_program(bench: Workbench, program: Input, plan: Plan) -> Measu
         await bench.progress(
             f"profiling {len(selection.kept)} launches, set {plan.chosen}", number / len(runs)
         )
-        found = await _profiled(bench, program, plan, selection, found)
+        found = await _profiled(bench, (program, sources), plan, selection, found)
         if found.denied:
             break
     return replace(found, missed=len(chosen) - len(found.readings or {}))
 
 
 async def _profiled(
-    bench: Workbench, program: Input, plan: Plan, selection: Selection, found: Measured
+    bench: Workbench,
+    program: tuple[Input, Mapping[str, Input]],
+    plan: Plan,
+    selection: Selection,
+    found: Measured,
 ) -> Measured:
     selected = None if selection.kernels is None else (selection.kernels, selection.invocations)
-    command = ncu.profile_command(program, plan.args, plan.chosen, selected, plan.timeout_s)
+    plain = ncu.profile_command(program[0], plan.args, plan.chosen, selected, plan.timeout_s)
+    command = replace(plain, inputs={**program[1], **plain.inputs})
     finished, log = await _run_ncu(bench, command)
     runs = (*found.runs, finished)
     if log.denied or ncu.REPORT_NAME not in finished.files:
@@ -159,33 +168,38 @@ def matched(selection: Selection, readings: Sequence[Reading]) -> dict[Place, Re
     return found
 
 
-def relocated(readings: Mapping[Place, Reading], names: Sequence[str]) -> dict[Place, Reading]:
-    """The readings with source files named as the candidate names them, whatever folder they were built in."""
+def relocated(
+    readings: Mapping[Place, Reading], names: Sequence[str], line: Callable[[str, int], str | None]
+) -> dict[Place, Reading]:
+    """The readings with source files named as the candidate names them, whatever folder they were built in.
+
+    `line` gives a line of one of the `names`, for reports that could not take the sources in.
+    """
     known: dict[str, str] = {}
 
     def short(file: str) -> str:
         if file not in known:
-            parts = PurePosixPath(file).parts
-            fits = [
-                name
-                for name in names
-                if parts[-len(PurePosixPath(name).parts) :] == PurePosixPath(name).parts
-            ]
+            fits = [name for name in names if f"/{file}".endswith(f"/{name}")]
             known[file] = max(fits, key=len, default=file)
         return known[file]
 
+    def named(found: SourceLine) -> SourceLine:
+        file = short(found.file)
+        text = found.text if found.text is not None or file not in names else line(file, found.line)
+        return found.model_copy(update={"file": file, "text": text})
+
     return {
-        place: reading.model_copy(
-            update={
-                "lines": tuple(line.model_copy(update={"file": short(line.file)}) for line in reading.lines)
-            }
-        )
+        place: reading.model_copy(update={"lines": tuple(named(found) for found in reading.lines)})
         for place, reading in readings.items()
     }
 
 
 async def _run_ncu(bench: Workbench, command: Command) -> tuple[Finished, Log]:
-    finished = await bench.run(command)
+    try:
+        finished = await bench.run(command)
+    except ProgramMissing:
+        bench.services.gpus.require()  # without a GPU that is what is missing first
+        raise
     log = ncu.parse_log(finished, _content(bench, finished, ncu.LOG_NAME))
     ncu.require_report(finished, log)
     return finished, log

@@ -51,9 +51,9 @@ class Log:
 
 def timing_command(program: Input, args: Sequence[str], timeout_s: float) -> Command:
     """Time every launch (the first TIMED_LAUNCHES), one pass each, caches left as the program left them."""
-    options = ("--metrics", "gpu__time_duration.sum", "--section", "LaunchStats", "--apply-rules", "no")
-    options += ("--import-sass", "no", "--cache-control", "none", "--launch-count", str(TIMED_LAUNCHES))
-    return _command(program, args, options, timeout_s)
+    counted = ("--metrics", "gpu__time_duration.sum", "--section", "LaunchStats", "--apply-rules", "no")
+    plainly = ("--import-sass", "no", "--cache-control", "none", "--launch-count", str(TIMED_LAUNCHES))
+    return _command(program, args, (*counted, *plainly), timeout_s)
 
 
 def profile_command(
@@ -64,7 +64,7 @@ def profile_command(
     timeout_s: float,
 ) -> Command:
     """Profile in depth: (linker names, their invocations from 1), or every launch where `selected` is None."""
-    options: tuple[str, ...] = ("--import-source", "yes")
+    options: tuple[str, ...] = ("--import-source", "yes", "--source-folders", ".")
     sections = _SECTIONS[chosen]
     options += tuple(word for name in sections for word in ("--section", name)) or ("--set", "full")
     if selected is not None:

@@ -21,12 +21,12 @@ from typing import Any, TypeAlias
 MAGIC = b"NVR\0"
 KNOWN_HEADER = b"\x08\x07"  # file version 7: a chain of length-prefixed records up to the end
 MAX_LAUNCHES = 20_000
-MAX_LINES = 200
-MAX_ACCESSES = 400
+MAX_LINES, MAX_ACCESSES = 200, 400
 MAX_TEXT = 400
 MEMORY_LIMIT_BYTES = 24 << 30
 STALL = "smsp__pcsamp_warps_issue_stalled_"
 Native: TypeAlias = Any  # an object of the library, which carries no types
+SCOPES = {1: "local", 2: "global"}  # the library's SpeedupType
 SPACES = (
     ("global", "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"),
     ("local", "memory_l2_theoretical_sectors_local", None),
@@ -55,8 +55,8 @@ def check_file(path: Path) -> None:
             stream.seek(int.from_bytes(prefix, "little"), os.SEEK_CUR)
 
 
-def load(path: Path) -> tuple[Native, list[Native]]:
-    """(the library, every launch in order). The module beside this machine's ncu wins over the installed package."""
+def load(path: Path) -> list[Native]:
+    """Every launch in order. The module beside this machine's ncu wins over the installed package."""
     if home := os.environ.get("WARPWISE_NCU_PYTHON"):
         sys.path.insert(0, home)
     try:
@@ -65,14 +65,14 @@ def load(path: Path) -> tuple[Native, list[Native]]:
         raise Refused("library", f"ncu_report cannot be imported: {error}") from error
     library: Native = ncu_report
     context = library.load_report(str(path))
-    groups = [context.range_by_idx(number) for number in range(context.num_ranges())]
-    actions = [group.action_by_idx(number) for group in groups for number in range(group.num_actions())]
+    groups = [context.range_by_idx(i) for i in range(context.num_ranges())]
+    actions = [group.action_by_idx(i) for group in groups for i in range(group.num_actions())]
     if not actions:
         raise Refused("report", "it holds no profiled launch")
     for number, action in enumerate(actions, 1):
         if not action.name() or not action.name(action.NameBase_MANGLED):
             raise Refused("report", f"launch {number} of {len(actions)} is damaged, or of a newer ncu")
-    return library, actions
+    return actions
 
 
 def metric(action: Native, name: str) -> float | int | str | None:
@@ -130,7 +130,8 @@ def matcher(wanted: str | None, heads: list[dict[str, Any]]) -> Callable[[dict[s
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise Refused("filter", f"{pattern!r} is neither a name nor a regular expression: {error}") from error
+        what = f"{pattern[:60]!r} is neither a name nor a regular expression: {error}"
+        raise Refused("filter", what) from error
     return lambda launch: bool(compiled.search(launch["demangled"]))
 
 
@@ -234,9 +235,8 @@ class Lines:
         return kept, len(lines) - len(kept)
 
 
-def rules(action: Native, library: Native) -> list[dict[str, Any]]:
+def rules(action: Native) -> list[dict[str, Any]]:
     """What the vendor's own rules say, their markup taken away."""
-    scopes = {library.SpeedupType_GLOBAL: "global", library.SpeedupType_LOCAL: "local"}
     found: list[dict[str, Any]] = []
     for rule in action.rule_results_as_dicts():
         message: dict[str, str] = rule.get("rule_message") or {}
@@ -244,12 +244,12 @@ def rules(action: Native, library: Native) -> list[dict[str, Any]]:
         text = re.sub(r"@(?:section|url):(?:[^:@]*:)?([^@]*)@", r"\1", message.get("message") or "")[:2000]
         if text:
             known = {"rule": rule["rule_identifier"], "title": message.get("title") or "", "message": text}
-            scope = scopes.get(estimate.get("type"))
+            scope = SCOPES.get(estimate.get("type", 0))
             found.append({**known, "estimate_pct": estimate.get("speedup"), "scope": scope})
     return found
 
 
-def read_launch(index: int, action: Native, library: Native, pattern: re.Pattern[str]) -> dict[str, Any]:
+def read_launch(index: int, action: Native, pattern: re.Pattern[str]) -> dict[str, Any]:
     """All that is asked of one launch."""
     names = sorted(name for name in action.metric_names() if pattern.match(name))
     values = {name: value for name in names if (value := metric(action, name)) is not None}
@@ -260,7 +260,7 @@ def read_launch(index: int, action: Native, library: Native, pattern: re.Pattern
         **head(index, action),
         "metrics": values,
         "units": {name: unit for name in values if (unit := action.metric_by_name(name).unit())},
-        "rules": rules(action, library),
+        "rules": rules(action),
         "lines": kept,
         "lines_left_out": left_out,
     }
@@ -270,7 +270,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """What was asked. Raises Refused."""
     path = Path(request["report"])
     check_file(path)
-    library, actions = load(path)
+    actions = load(path)
     if request["mode"] == "list":
         heads = [head(index, action) for index, action in enumerate(actions[:MAX_LAUNCHES])]
         is_wanted = matcher(request.get("kernel"), heads)
@@ -281,7 +281,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     if any(not 0 <= index < len(actions) for index in chosen):
         raise Refused("launch", f"it holds {len(actions)} launches, not the ones asked for")
     pattern = re.compile("|".join(fnmatch.translate(name) for name in request["metrics"]))
-    return {"readings": [read_launch(index, actions[index], library, pattern) for index in chosen]}
+    return {"readings": [read_launch(index, actions[index], pattern) for index in chosen]}
 
 
 def main() -> None:

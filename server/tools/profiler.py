@@ -1,12 +1,14 @@
 """The tool `profile`: what bounds each kernel of a program, by hardware counters, and what would help most."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from ..analysis.performance import profiles
 from ..building import Build, build
+from ..candidate import Candidate
 from ..command import Finished
 from ..errors import InvalidRequest, UnreadableOutput
 from ..profile_files import kept_report, vendor_text
@@ -23,6 +25,7 @@ from ..workbench import Workbench
 
 _SUFFIX = ".ncu-rep"
 _DEADLINE_S = 300.0
+_MAX_ARGUMENT = 16_384
 _NOT_FOR_REPORTS = ("set", "args", "arch", "defines", "flags")
 _TIMED = "timed in a pass of their own: one launch at a time, warm caches, clocks not fixed"
 _OF_REPORT = "times and shares of the report's launches"
@@ -36,14 +39,26 @@ class ProfileArgs(KernelArgs):
 
     path: str | SkipJsonSchema[None] = Field(None, description="A .cu or .ncu-rep file below the root.")
     set: ProfileSet = Field("standard", description="How much is counted.")
-    kernel: str | SkipJsonSchema[None] = Field(
-        None, max_length=500, description="Only this kernel: its name, or a regular expression."
+    kernel: Annotated[str | None, WithJsonSchema({"type": "string"})] = Field(
+        None, min_length=1, max_length=500, description="Only this kernel: its name, or a regular expression."
     )
-    launch_skip: int = Field(0, ge=0, description="Launches of it to skip.")
-    launch_count: int | SkipJsonSchema[None] = Field(
-        None, ge=1, le=64, description="Launches to profile; default: first, middle, last of each kernel."
+    launch_skip: int = Field(0, ge=0, description="Launches to skip first.")
+    launch_count: Annotated[int | None, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 64})] = (
+        Field(
+            None, ge=1, le=64, description="How many to profile; default: first, middle, last of each kernel."
+        )
     )
-    args: Flags = Field((), description="The program's arguments.")
+    args: Flags = Field((), max_length=256, description="The program's arguments.")
+
+    @field_validator("args", "kernel")
+    @classmethod
+    def _plain_text(cls, value: tuple[str, ...] | str | None) -> tuple[str, ...] | str | None:
+        for text in (value,) if isinstance(value, str) else value or ():
+            if "\0" in text or text != text.encode(errors="replace").decode():
+                raise ValueError("text without NUL characters is needed")
+            if len(text) > _MAX_ARGUMENT:
+                raise ValueError(f"an argument may have {_MAX_ARGUMENT:,} characters")
+        return value
 
     def plan(self) -> Plan:
         """What to profile, and how long each run may take."""
@@ -66,7 +81,7 @@ async def profile(bench: Workbench, args: ProfileArgs) -> ProfileAnswer:
     made = await build(bench, candidate, await args.build_arch(bench, candidate))
     if not made.ok or made.executable is None:
         return _does_not_build(bench, made)
-    measured = await profile_program(bench, made.executable, args.plan())
+    measured = await profile_program(bench, made.executable, candidate.inputs(), args.plan())
     runs = [*made.runs, *measured.runs]
     if measured.denied:
         plain = await run_plainly(bench, made.executable, args.plan())
@@ -74,14 +89,19 @@ async def profile(bench: Workbench, args: ProfileArgs) -> ProfileAnswer:
         return answer.model_copy(
             update={"candidate": candidate.id, "provenance": bench.origin([*runs, plain])}
         )
-    answer = _answer(measured, args.set, _TIMED, tuple(candidate.files))
+    answer = _answer(measured, args.set, _TIMED, bench, candidate)
     artifacts = await _artifacts(bench, args, measured)
     common = {"candidate": candidate.id, "provenance": bench.origin(runs), "artifacts": artifacts}
     return answer.model_copy(update=common)
 
 
 async def _of_report(bench: Workbench, args: ProfileArgs, path: str) -> ProfileAnswer:
-    wrong = [name for name in _NOT_FOR_REPORTS if name in args.model_fields_set and getattr(args, name)]
+    fields = ProfileArgs.model_fields
+    wrong = [
+        name
+        for name in _NOT_FOR_REPORTS
+        if getattr(args, name) != fields[name].get_default(call_default_factory=True)
+    ]
     if wrong or args.source is not None or args.id is not None:
         told = ", ".join(wrong) or "source and id"
         raise InvalidRequest(
@@ -92,7 +112,7 @@ async def _of_report(bench: Workbench, args: ProfileArgs, path: str) -> ProfileA
         measured = await profile_report(bench, report, args.plan())
     except UnreadableOutput as error:
         raise InvalidRequest(f"{path}: {error.what}", error.hint) from error
-    answer = _answer(measured, None, _OF_REPORT, ())
+    answer = _answer(measured, None, _OF_REPORT, bench, None)
     reader = measured.runs[0].environment
     origin = Origin(how="recorded", environment=f"{answer.device or 'an unknown GPU'}, read with {reader}")
     artifacts = await _artifacts(bench, args, measured)
@@ -105,7 +125,9 @@ async def _artifacts(bench: Workbench, args: ProfileArgs, measured: Measured) ->
     return await vendor_text(bench, measured.reports)
 
 
-def _answer(measured: Measured, chosen: str | None, how: str, names: Sequence[str]) -> ProfileAnswer:
+def _answer(
+    measured: Measured, chosen: str | None, how: str, bench: Workbench, candidate: Candidate | None
+) -> ProfileAnswer:
     """The profile of what was measured; where nothing was, a finding that says so and no clean bill."""
     if not measured.launches:
         finding = nothing_ran(measured)
@@ -118,7 +140,9 @@ def _answer(measured: Measured, chosen: str | None, how: str, names: Sequence[st
             checks_skipped=(SkippedCheck(check="hardware counters", reason="no kernel ran"),),
             next=("debug: which launch failed, and why",),
         )
-    readings = relocated(measured.readings or {}, names)
+    readings = measured.readings or {}
+    if candidate is not None:
+        readings = relocated(readings, tuple(candidate.files), _lines_of(bench, candidate))
     kernels, findings = profiles(measured.launches, readings)
     timing = _timing(measured, kernels, how)
     return ProfileAnswer(
@@ -132,6 +156,18 @@ def _answer(measured: Measured, chosen: str | None, how: str, names: Sequence[st
         checks_skipped=_skipped(measured, timing),
         next=_next(findings, chosen),
     )
+
+
+def _lines_of(bench: Workbench, candidate: Candidate) -> Callable[[str, int], str | None]:
+    """The stripped lines of the candidate's files, each file read at most once."""
+    texts: dict[str, list[str]] = {}
+
+    def line(file: str, number: int) -> str | None:
+        if file not in texts:
+            texts[file] = bench.blobs.read(candidate.files[file]).decode("utf-8", "replace").splitlines()
+        return texts[file][number - 1].strip() if 0 < number <= len(texts[file]) else None
+
+    return line
 
 
 def _timing(measured: Measured, kernels: Sequence[KernelPerformance], how: str) -> Timing:

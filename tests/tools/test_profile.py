@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from pydantic import ValidationError
 
 from warpwise.server.analysis.launch_choice import Place
 from warpwise.server.analysis.performance import profiles
@@ -16,7 +17,9 @@ from warpwise.server.client import Client
 from warpwise.server.command import Command, Environment, File, Finished
 from warpwise.server.config import Config
 from warpwise.server.errors import InvalidRequest, NotFound, ProgramTimedOut, Unavailable, WarpwiseError
+from warpwise.server.profile_files import kept_report
 from warpwise.server.profile_findings import admin_only, denied
+from warpwise.server.profiling import Plan, profile_report, relocated
 from warpwise.server.reports.answer import Detail
 from warpwise.server.reports.finding import Location
 from warpwise.server.reports.performance import ProfileAnswer
@@ -229,6 +232,17 @@ async def test_what_cannot_change_a_report_is_refused_with_it(
     await refused(bench, InvalidRequest, path="gemm.ncu-rep", **wrong)
 
 
+async def test_defaults_said_aloud_are_no_fault(bench: Workbench) -> None:
+    said = await profiled(bench, path="gemm.ncu-rep", set="standard", args=[], defines={}, flags=[])
+    assert said == await profiled(bench, path="gemm.ncu-rep")
+
+
+@pytest.mark.parametrize("wrong", ["a\0b", "\ud800", "x" * 20_000])
+def test_arguments_that_no_program_can_get_are_refused(wrong: str) -> None:
+    with pytest.raises(ValidationError):
+        ProfileArgs(path="gemm.cu", args=(wrong,))
+
+
 async def test_the_raw_answer_has_every_metric_to_page_through(bench: Workbench) -> None:
     answer = await profiled(bench, path="spill.ncu-rep", detail="raw")
     [artifact] = answer.artifacts
@@ -247,6 +261,8 @@ async def test_a_program_is_built_timed_and_profiled_alone_on_the_gpu(bench: Wor
     assert timing.arguments[-2:] == deep.arguments[-2:] == ("./program", "7")
     assert "--kernel-id" not in deep.arguments
     assert timing.inputs["program"].origin.startswith("built:")
+    assert set(timing.inputs) == {"program"}
+    assert set(deep.inputs) == {"program", "gemm.cu"}
     assert answer.candidate is not None
     assert answer.candidate.startswith("c-")
     assert answer.findings[0].location == Location(file="gemm.cu", line=12)
@@ -365,7 +381,33 @@ async def test_a_source_without_main_or_with_errors_is_not_profiled(bench: Workb
 
 async def test_without_a_gpu_the_error_says_what_works(bench: Workbench, shelf: Bench) -> None:
     here = replace(bench, services=replace(bench.services, runner=shelf.inner))
-    await refused(here, Unavailable, path="gemm.cu")
+    error = await refused(here, Unavailable, path="gemm.cu")
+    assert "no NVIDIA GPU" in error.what
+
+
+async def test_lines_are_named_as_the_candidate_names_them_wherever_it_was_built(bench: Workbench) -> None:
+    report = await kept_report(bench, "gemm.ncu-rep")
+    readings = (await profile_report(bench, report, Plan())).readings or {}
+    moved = {
+        place: reading.model_copy(
+            update={
+                "lines": tuple(
+                    line.model_copy(update={"file": f"/state/work/{'ab' * 16}/{line.file}", "text": None})
+                    for line in reading.lines
+                )
+            }
+        )
+        for place, reading in readings.items()
+    }
+    source = (KERNELS / "gemm.cu").read_text().splitlines()
+    names = ("gemm.cu", "kernels/gemm.cu", "other/gemm.cu")
+    assert relocated(moved, names, lambda file, number: source[number - 1].strip()) == readings
+
+
+async def test_a_line_of_a_foreign_header_keeps_its_place(bench: Workbench) -> None:
+    report = await kept_report(bench, "spill.ncu-rep")
+    readings = (await profile_report(bench, report, Plan())).readings or {}
+    assert relocated(readings, ("kernel.cu",), lambda file, number: "wrong") == readings
 
 
 async def test_a_measured_launch_alone_makes_a_profile(bench: Workbench, shelf: Bench) -> None:
