@@ -23,6 +23,7 @@ _INTEGERS: Mapping[str, tuple[int, int]] = {
     **{f"uint{bits}": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)},
 }
 MAX_SCRATCH_BYTES = 1 << 40
+TOO_LONG = "too-long"
 
 
 class PlanError(Exception):
@@ -90,7 +91,7 @@ def plan(
         launches.append(launch)
         if len(launches) > MAX_LAUNCHES:
             path = schedule.steps[-1].path
-            raise PlanError("range", f"more than {MAX_LAUNCHES:,} launches", path, "Loop inside the kernel.")
+            raise PlanError(TOO_LONG, f"more than {MAX_LAUNCHES:,} launches", path, "Loop inside the kernel.")
     if not launches:
         raise PlanError(
             "range", "no loop of the schedule has an iteration: nothing is launched", schedule.steps[0].path
@@ -126,7 +127,7 @@ class _Unroller:
             self.turns += 1
             if self.turns > 2 * MAX_LAUNCHES:
                 raise PlanError(
-                    "range", f"more than {MAX_LAUNCHES:,} iterations", loop.path, "Loop inside the kernel."
+                    TOO_LONG, f"more than {MAX_LAUNCHES:,} iterations", loop.path, "Loop inside the kernel."
                 )
             yield from self.steps(loop.steps, {**values, loop.variable: turn})
             turn += step

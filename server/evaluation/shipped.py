@@ -31,17 +31,26 @@ def find(name: str, roots: Iterable[Path] = ()) -> Workload:
 
     Raises NotFound, InvalidRequest for a path outside every root, BadWorkload.
     """
-    if name in shipped():
+    if name in shipped() or ("/" not in name and not name.startswith(".")):
         return shipped_workload(name)
-    if "/" not in name and not name.startswith("."):
-        return shipped_workload(name)
+    if "\0" in name:
+        raise InvalidRequest(f"not a folder: {name[:200]!r}")
     inside = False
     for root in roots:
         folder = (root / name).resolve()
         if folder.is_relative_to(root.resolve()):
             inside = True
-            if (folder / FILE).is_file():
+            if _has_file(folder):
                 return load(folder)
     if not inside:
         raise InvalidRequest(f"{name[:200]} lies outside the root", "Name a folder below the root.")
-    raise NotFound(f"no {FILE} in {name[:200]}", "A workload is a folder with workload.toml, oracle.py and baseline.cu.")
+    raise NotFound(
+        f"no {FILE} in {name[:200]}", "A workload is a folder with workload.toml, oracle.py and baseline.cu."
+    )
+
+
+def _has_file(folder: Path) -> bool:
+    try:
+        return (folder / FILE).is_file()
+    except OSError:  # a name too long for the file system
+        return False

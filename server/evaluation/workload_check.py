@@ -171,24 +171,24 @@ def _not_degenerate(oracle: Oracle, sizes: Sizes) -> str:
 
 
 def _cheap_outputs(case: Case, buffer: Buffer, want: Array) -> dict[str, Array]:
-    found = {
-        "zeros": np.zeros_like(want),
-        "ones": np.ones_like(want),
-        "the mean everywhere": np.full_like(want, np.mean(want)),
-        "the negated result": -want,
-    }
+    found = {"zeros": np.zeros_like(want), "ones": np.ones_like(want)}
+    spoilt = {"the negated result": -want}
     if is_float(buffer.dtype):
-        found["NaN"] = np.full_like(want, np.nan)
-        found["a result rounded to 8 bits"] = _rounded(want)
+        spoilt["a result rounded to 8 bits"] = _rounded(want)
     if want.shape[0] > 1:
         tail = want.copy()
         tail[-1] = 0
-        found["a result without its last part"] = tail
+        spoilt["a result without its last part"] = tail
+    # What spoiling leaves as it was (a zero negated) is right.
+    found |= {label: array for label, array in spoilt.items() if not np.array_equal(array, want)}
+    if is_float(buffer.dtype):
+        found["NaN"] = np.full_like(want, np.nan)
+    if want.size > 1:
+        found["the mean everywhere"] = np.full_like(want, np.mean(want))
     for name, array in case.arrays.items():
         if array.shape == want.shape:
             found[f"a copy of {name}"] = array.astype(want.dtype)
-    one = want.size == 1 or np.all(want == want.reshape(-1)[0])
-    return {label: array for label, array in found.items() if not (one and label.startswith("the mean"))}
+    return found
 
 
 def _rounded(want: Array) -> Array:
@@ -198,7 +198,7 @@ def _rounded(want: Array) -> Array:
 
 
 def _accepts(buffer: Buffer, got: Array, want: Array, sizes: Sizes) -> bool:
-    if buffer.tolerance is None or np.array_equal(got, want):
+    if buffer.tolerance is None:
         return False
     return compare(got, want, buffer.tolerance.allowance(buffer.dtype, sizes)).ok
 
