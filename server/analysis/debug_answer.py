@@ -203,7 +203,7 @@ def _verdict(evidence: Evidence, findings: Sequence[Finding], asked: Sequence[Ch
         return "unfinished"
     if launches is not None and not launches.table.ran_anything and not evidence.died_of_gpu:
         return "not run"
-    if rules - {"run.check-unfinished"}:
+    if any(not _is_inconclusive(rule) for rule in rules):
         return "faults"
     wanted = tools_for(asked)
     complete = [tool for tool in wanted if tool in evidence.checks and evidence.checks[tool].report.complete]
@@ -233,15 +233,23 @@ def _summary(verdict: Verdict, findings: Sequence[Finding], evidence: Evidence) 
         refused = any(finding.rule.startswith("launch.failed") for finding in findings)
         how = "every launch was refused" if refused else "no kernel was launched"
         return f"NOT RUN: {how}, so nothing on the GPU was checked."
-    if verdict == "undecided" and not told:
-        return "Undecided: no fault found, but not every check could run (see what was not checked)."
+    if verdict == "undecided":
+        return "Undecided: no fault found, but not every check could run to its end (see below)."
     head = "DID NOT FINISH. " if verdict == "unfinished" else ""
     leaks = [finding for finding in told if finding.rule == "leakcheck.leak"]
-    others = [finding for finding in told if finding.rule != "leakcheck.leak"]
-    lost = f"{_counted(len(leaks), 'leak')}{_places(leaks)}" if leaks else ""
-    if leaks and not others:
-        return f"{head}Clean but for {lost}."
-    return f"{head}{_counted(len(others), 'fault')}: {_named(others)}{f'; {lost}' if lost else ''}."
+    open_ends = [finding for finding in told if _is_inconclusive(finding.rule)]
+    others = [finding for finding in told if finding not in leaks and finding not in open_ends]
+    lost = [f"{_counted(len(leaks), 'leak')}{_places(leaks)}"] if leaks else []
+    if leaks and not others and not open_ends:
+        return f"{head}Clean but for {lost[0]}."
+    parts = [f"{_counted(len(others), 'fault')}: {_named(others)}"] if others else []
+    parts += [*lost, *([f"{_counted(len(open_ends), 'check')} unfinished"] if open_ends else [])]
+    return f"{head}{'; '.join(parts)}."
+
+
+def _is_inconclusive(rule: str) -> bool:
+    """Whether a finding tells of a check that failed, not of the program."""
+    return rule == "run.check-unfinished" or rule.endswith(".internal")
 
 
 def _named(findings: Sequence[Finding]) -> str:

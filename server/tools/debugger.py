@@ -1,7 +1,5 @@
 """`debug`: run a program plainly and under the sanitizers, side by side, and say what is wrong with it, and where."""
 
-from typing import Annotated
-
 import anyio
 import anyio.to_thread
 from pydantic import Field, field_validator
@@ -31,21 +29,20 @@ _NEEDS_MAIN = "Give it a main that launches the kernel; compile and analyze take
 
 
 class DebugArgs(KernelArgs):
-    """Run a CUDA program under memcheck, racecheck, initcheck, synccheck and a leak check; locate crashes and hangs; tell
-    whether each kernel really ran."""
+    """Run a CUDA program under the sanitizers: faults, races, leaks, crashes, hangs; and whether each kernel ran."""
 
-    checks: Annotated[tuple[Check, ...], Field(description="Which checks; default: all.")] = CHECKS
-    args: Annotated[
-        tuple[str, ...], Field(max_length=MAX_ARGUMENTS, description="The program's own arguments.")
-    ] = ()
+    checks: tuple[Check, ...] = Field(
+        default_factory=lambda: CHECKS, description="Which checks; default: all."
+    )
+    args: tuple[str, ...] = Field(
+        default=(), max_length=MAX_ARGUMENTS, description="The program's own arguments."
+    )
 
     @field_validator("args")
     @classmethod
     def _plain_texts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for argument in value:
-            if "\0" in argument or (
-                not argument.isascii() and argument != argument.encode(errors="replace").decode()
-            ):
+            if "\0" in argument or argument != argument.encode(errors="replace").decode():
                 raise ValueError("an argument must be text without NUL characters")
             if len(argument) > MAX_ARGUMENT_LENGTH:
                 raise ValueError(f"an argument may have {MAX_ARGUMENT_LENGTH:,} characters")
