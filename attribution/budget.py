@@ -9,6 +9,7 @@ import numpy as np
 
 from ..server.errors import InvalidRequest
 from .findings import Findings
+from .game import Floats
 from .quantities import Quantity
 from .student import t_quantile
 from .uncertainty import LIKE_THESE, MIN_CLUSTERS, THESE
@@ -153,20 +154,25 @@ def best_rollouts_per_checkpoint(variances: Variances, checkpoint_cost: float, r
     return sqrt(4 * variances.within / variances.between * checkpoint_cost / rollout_cost)
 
 
-def pilot_variances(pilot: Findings, effect: Effect = "phi") -> Variances:
-    """Return the variances that a pilot shows: the largest between-checkpoint part over the effects of the kind.
+def pilot_variances(pilot: Findings, effect: Effect = "phi", name: str | None = None) -> Variances:
+    """Return the variances that a pilot shows, for one effect by name or for the typical one of its kind.
 
-    The rollouts' own noise is taken off the spread of the per-checkpoint effects. Raises InvalidRequest
-    when the pilot is not full, has fewer than five checkpoints, or the kind is neither phi nor interaction.
+    The between part is the spread of the per-checkpoint effects (averaged over the kind unless `name` is
+    given) less the rollouts' own noise, not below 0. Raises InvalidRequest when the pilot is not full, has
+    fewer than five checkpoints, the kind is neither phi nor interaction, or no effect has that name.
     """
     if pilot.per_unit is None or effect not in ("phi", "interaction"):
         raise InvalidRequest(
             "a pilot needs every coalition at every checkpoint; phi or interaction can be planned"
         )
-    n = len(pilot.sample.table.players)
+    names = [q.name for q in (pilot.phi if effect == "phi" else pilot.interaction)]
+    if name is not None and name not in names:
+        raise InvalidRequest(f"no {effect} is called {name!r}; there are {', '.join(names)}")
+    n = len(pilot.phi)
     effects = pilot.per_unit[:, :n] if effect == "phi" else pilot.per_unit[:, n:]
     if len(effects) < MIN_CLUSTERS:
         raise InvalidRequest(f"a pilot needs at least {MIN_CLUSTERS} checkpoints, not {len(effects)}")
+    chosen = effects if name is None else effects[:, [names.index(name)]]
     sample = pilot.sample
     repeated = sample.m > 1
     within = float(np.mean(sample.y * (1 - sample.y)))
@@ -177,7 +183,8 @@ def pilot_variances(pilot: Findings, effect: Effect = "phi") -> Variances:
         within = float(np.mean(unbiased))
     cells = np.bincount(sample.unit)
     noise = noise_factor(effect, int(np.median(cells))) * within / float(np.median(sample.m))
-    spread = float(np.nanmax(np.nanvar(effects, axis=0, ddof=1)))
+    spreads: Floats = np.nanvar(chosen, axis=0, ddof=1)
+    spread = float(np.nanmean(spreads))
     return Variances(within, max(spread - noise, 0.0))
 
 

@@ -5,7 +5,7 @@ from html import escape
 from math import ceil, floor, log10
 
 WIDTH = 360.0
-_CHARACTER = 6.3
+_CHARACTER = 7.4
 
 
 class Drawing:

@@ -91,6 +91,12 @@ def test_a_pilot_that_says_nothing_is_refused() -> None:
     partial = analyse(sample(table_from_rows(rows[2:]), "pass"), Options())
     with pytest.raises(InvalidRequest, match="needs every coalition"):
         pilot_variances(partial)
+    enough = analyse(
+        sample(table_from_rows(simulated_rows(np.full((6, 2, 3), 0.5), ("a",), 2, 4)), "pass"), Options()
+    )
+    with pytest.raises(InvalidRequest, match="no phi is called 'b'; there are a"):
+        pilot_variances(enough, "phi", "b")
+    assert pilot_variances(enough, "phi", "a") == pilot_variances(enough)
 
 
 def test_the_cheapest_split_weighs_the_price_of_a_checkpoint() -> None:
