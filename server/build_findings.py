@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -71,7 +71,7 @@ def findings(diagnostics: tuple[Diagnostic, ...], sources: Sources, arch: str) -
     told: dict[tuple[object, ...], Finding] = {}
     instances: Counter[tuple[object, ...]] = Counter()
     chains: set[tuple[object, ...]] = set()
-    for found in _without_doubles(diagnostics):
+    for found in _worth_telling(diagnostics, sources):
         made = _finding(found, sources, arch)
         place = (made.location.file, made.location.line) if made.location else None
         key = (made.rule, place, found.message if made.location else made.message)
@@ -84,12 +84,15 @@ def findings(diagnostics: tuple[Diagnostic, ...], sources: Sources, arch: str) -
     return ranked(_real_first(counted))
 
 
-def _without_doubles(diagnostics: tuple[Diagnostic, ...]) -> list[Diagnostic]:
-    """Spills are local memory: of one function only the spills are told."""
+def _worth_telling(diagnostics: tuple[Diagnostic, ...], sources: Sources) -> Iterator[Diagnostic]:
+    """All but local memory where spills are told of the same function, and warnings about the toolkit's own headers."""
     spilled = {_symbol(found) for found in diagnostics if rule(found) == "ptxas-spills"}
-    return [
-        found for found in diagnostics if rule(found) != "ptxas-local-memory" or _symbol(found) not in spilled
-    ]
+    for found in diagnostics:
+        known = rule(found) == "ptxas-local-memory" and _symbol(found) in spilled
+        places = [found.file, *(step.file for step in found.trace)]
+        foreign = found.program == "front end" and not any(place and sources.own(place) for place in places)
+        if not known and not (foreign and found.file and found.severity != "error"):
+            yield found
 
 
 def _finding(found: Diagnostic, sources: Sources, arch: str) -> Finding:

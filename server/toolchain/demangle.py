@@ -11,7 +11,7 @@ _parse: Callable[[str], object] = importlib.import_module("itanium_demangler").p
 _MANGLED = re.compile(r"_Z[A-Za-z0-9_.$]+")
 _ANONYMOUS = "(anonymous namespace)"
 _SUFFIXES = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul", "bool": ""}
-_LITERAL = re.compile(r"\((int|unsigned int|long|unsigned long|bool)\)(-?\d+)")
+_LITERAL = re.compile(r"\((int|unsigned int|long|unsigned long|bool)\)([n-]?\d+)")
 
 
 @lru_cache(maxsize=4096)
@@ -80,4 +80,4 @@ def _python(symbol: str) -> str | None:
 def _as_runtime_writes(literal: re.Match[str]) -> str:
     """`(unsigned int)4` as the C++ runtime writes it: `4u`."""
     kind, value = literal.groups()
-    return ("false", "true")[value != "0"] if kind == "bool" else value + _SUFFIXES[kind]
+    return ("false", "true")[value != "0"] if kind == "bool" else value.replace("n", "-") + _SUFFIXES[kind]

@@ -38,6 +38,8 @@ _FRONT_END: tuple[tuple[str, str], ...] = (
     ("not-modifiable", r"must be a modifiable lvalue"),
     ("redefinition", r"has already been (?:declared|defined)|duplicate parameter name|redefinition|redeclaration"),
     ("incomplete-type", r"incomplete type"),
+    ("host-code", r"not allowed in JIT mode"),
+    ("attribute", r'attribute "\w+" does not apply'),
     ("asm", r"\basm (?:operand|constraint|string)"),
 )  # fmt: skip
 _PTXAS: tuple[tuple[str, str], ...] = (

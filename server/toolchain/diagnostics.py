@@ -85,7 +85,9 @@ _PATTERNS: tuple[tuple[str | None, re.Pattern[str]], ...] = (
 _RESOURCES = re.compile(
     r"\d+ bytes gmem|Compiling entry function|Function properties|Used \d+ registers|Compile time"
 )
-_TRACE = re.compile(r" {12}(?P<text>.+?) at line (?P<line>\d+)(?: of (?P<file>\S.*))?")
+_TRACE = re.compile(
+    r"(?: {12}| {10}detected during )(?P<text>.+?) at line (?P<line>\d+)(?: of (?P<file>\S.*))?"
+)
 _INCLUDED = re.compile(r"(?:In file included from| +from) (?P<file>[^:]+):(?P<line>\d+)(?::\d+)?[,:]")
 _SPEAKS_OF_ERROR = re.compile(r"\b(?:error|fatal)\b", re.IGNORECASE)
 _SUMMARY = re.compile(
@@ -136,15 +138,17 @@ class _Reader:
             return
         self.shown = new
         if new.severity == "note" and new.program in ("front end", "host compiler") and self.found:
-            place = f" (line {new.line})" if new.line and new.file == self.found[-1].file else ""
-            self.found[-1].notes.append(new.message + place)
+            last = self.found[-1]
+            elsewhere = new.line is not None and new.file == last.file and new.line != last.line
+            last.notes.append(f"{new.message} (line {new.line})" if elsewhere else new.message)
             return
         new.trace, self.included = self.included, []
         self.found.append(new)
 
     def continue_block(self, line: str) -> None:
         step = _TRACE.fullmatch(line)
-        if step and (self.found[-1].trace or (self.block and self.block[-1].strip() == "detected during:")):
+        led = self.found[-1].trace or line.lstrip().startswith("detected during ")
+        if step and (led or (self.block and self.block[-1].strip() == "detected during:")):
             self.block.clear()
             steps = self.found[-1].trace
             file = step["file"] or (steps[-1].file if steps else self.found[-1].file)

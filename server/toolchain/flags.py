@@ -212,7 +212,7 @@ def _spelled(flag: Flag, value: str) -> str:
     if not re.fullmatch(flag.value, value):
         raise InvalidRequest(f"flag {flag.name} cannot have the value {value!r}")
     if flag.name == "-I" and ".." in value.split("/"):
-        raise InvalidRequest(f"an include folder must lie below the root: {value!r}")
+        raise InvalidRequest(f"flag -I{value} is not allowed: an include folder must lie below the root")
     if flag.name == "-D":
         checked_defines({value.partition("=")[0]: value.partition("=")[2]})
     inner = {"-Xptxas": _PTXAS, "-Xcompiler": _HOST}.get(flag.name)

@@ -35,7 +35,8 @@ _ALWAYS = (
 )
 
 
-def _headers() -> dict[str, str]:
+def stand_ins() -> dict[str, str]:
+    """Headers by name, for those that NVRTC does not have."""
     constants = "".join(
         f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in _MATH_MACROS.items()
     )
@@ -62,7 +63,7 @@ def _toolkit_folders() -> list[str]:
 
 
 def _compile(nvrtc: ModuleType, source: Path, options: list[str]) -> int:
-    headers = {name: text for name, text in _headers().items() if not Path(name).is_file()}
+    headers = {name: text for name, text in stand_ins().items() if not Path(name).is_file()}
     error, program = nvrtc.nvrtcCreateProgram(
         source.read_bytes(),
         str(source).encode(),

@@ -36,6 +36,11 @@ class FunctionResources:
     constant_bytes: int | None = None
     cumulative_stack_bytes: int | None = None
 
+    @property
+    def spills(self) -> bool:
+        """Whether registers are spilled to local memory."""
+        return bool(self.spill_store_bytes or self.spill_load_bytes)
+
 
 def parse(log: str) -> tuple[FunctionResources, ...]:
     """Every function of the log, in its order. Raises UnreadableOutput for a resource line of unknown form."""

@@ -295,6 +295,14 @@ async def test_the_answer_of_a_repeated_compile_says_so(bench: Workbench) -> Non
     assert second.kernels == first.kernels
 
 
+async def test_warnings_about_the_toolkits_own_headers_are_not_told(bench: Workbench) -> None:
+    source = (
+        "#include <cmath>\n#include <cuda/std/cmath>\n__global__ void scale(float* x) { x[0] = INFINITY; }\n"
+    )
+    answer = await compiled(bench, source=source)
+    assert (answer.builds, answer.compiler, answer.findings) == (True, "nvrtc", ())
+
+
 async def test_a_kernel_with_dynamic_shared_memory_says_that_its_launch_decides(bench: Workbench) -> None:
     source = "extern __shared__ float s[];\n__global__ void scale(float* x) { s[threadIdx.x] = x[0]; __syncthreads(); "
     answer = await compiled(bench, source=source + "x[threadIdx.x] = s[threadIdx.x ^ 1]; }\n")

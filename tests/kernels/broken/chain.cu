@@ -1,0 +1,3 @@
+// expect-anywhere nvcc-missing-include
+#include "chain_outer.h"
+int main() { return 0; }
