@@ -112,7 +112,10 @@ class LauncherResult:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Everything that the launcher is asked at once; `trusted` is the cubin of its own kernels."""
+    """Everything that the launcher is asked at once; `trusted` is the cubin of its own kernels.
+
+    `debug`: exact, unguarded, unpoisoned arrays, for a sanitizer to watch.
+    """
 
     workload: Workload
     programs: tuple[Program, ...]
@@ -120,6 +123,7 @@ class Question:
     trials: tuple[Trial, ...]
     timing: TimingRequest | None
     trusted: Input
+    debug: bool = False
 
 
 def command(question: Question, blobs: Blobs, timeout_s: float, gpu: GpuUse) -> Command:
@@ -133,6 +137,7 @@ def command(question: Question, blobs: Blobs, timeout_s: float, gpu: GpuUse) -> 
             {"program": trial.program, "set": trial.number, "poison": trial.poison} for trial in trials
         ],
         "timing": _timing(timing),
+        "debug": question.debug,
     }
     inputs = {f"{program.name}.cubin": program.cubin for program in programs}
     inputs |= {"trusted.cubin": question.trusted, "inputs.bin": sets.inputs}

@@ -8,7 +8,7 @@ import numpy as np
 from ..reports.finding import Finding
 from .comparison import Comparison, compare
 from .references import InputSets
-from .trial import POISONS, TimedOutput, TrialResult
+from .trial import POISONS, TimingResult, TrialResult
 from .verdict import Status
 from .workload import Workload
 
@@ -149,11 +149,12 @@ def _wrong_finding(status: Status, name: str, found: Comparison, unwritten: int,
     )
 
 
-def timed_faults(
-    workload: Workload, sets: InputSets, outputs: Iterable[TimedOutput], mismatches: int, program: str
-) -> list[Fault]:
+def timed_faults(workload: Workload, sets: InputSets, timing: TimingResult, program: str) -> list[Fault]:
     """What is wrong in the outputs of timed calls: every one was told by its digest, every distinct one is compared."""
-    for output in outputs:
+    if timing.error is not None:
+        finding = Finding(rule="evaluation/crashed", severity="error", message=f"while timed: {timing.error}")
+        return [Fault("crashed", False, finding)]
+    for output in timing.outputs:
         if output.program != program:
             continue
         for name, content in output.outputs.items():
@@ -168,7 +169,7 @@ def timed_faults(
                     suggestion="The result must not depend on earlier calls, on addresses or on timing.",
                 )
                 return [Fault(_status(found), False, finding)]
-    if mismatches:
+    if mismatches := timing.mismatches:
         finding = Finding(
             rule="evaluation/nondeterministic",
             severity="error",

@@ -4,7 +4,7 @@ The records come from the XML file (`sanitizer_xml`), the totals and the allocat
 Nothing is judged here: what is one fault and what is not, `analysis.fault_clusters` says.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
@@ -67,7 +67,27 @@ def command(
     all_hazards: bool = False,
     timeout_s: float = 60.0,
 ) -> Command:
-    """One sanitizer over `./program`. `all_hazards` makes racecheck list single hazards beside its analysis.
+    """One sanitizer over `./program`. `all_hazards` makes racecheck list single hazards beside its analysis."""
+    return over(
+        tool,
+        ("./program", *arguments),
+        {"program": executable},
+        leaks=leaks,
+        all_hazards=all_hazards,
+        timeout_s=timeout_s,
+    )
+
+
+def over(
+    tool: Tool,
+    target: tuple[str, ...],
+    inputs: Mapping[str, Input],
+    *,
+    leaks: bool = False,
+    all_hazards: bool = False,
+    timeout_s: float = 60.0,
+) -> Command:
+    """One sanitizer over whatever `target` starts.
 
     memcheck always pads allocations: without it an overrun that ends in the next allocation is reported clean. A faulting
     kernel is ended, not the whole context, so that faults of later kernels are found in the same run.
@@ -88,9 +108,9 @@ def command(
             *("--destroy-on-device-error", "kernel", "--target-processes", "all", "--launch-timeout", "0"),
             *("--show-backtrace", "yes", "--print-limit", str(PRINT_LIMIT)),
             *("--xml", "--save", XML_NAME, "--log-file", LOG_NAME),
-            *("--", "./program", *arguments),
+            *("--", *target),
         ),
-        inputs={"program": executable},
+        inputs=inputs,
         outputs=(XML_NAME, LOG_NAME),
         kind="sanitize",
         gpu="shared",

@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from ..errors import InvalidRequest
-from ..evaluation.judging import Judgement, Request, judge
+from ..evaluation.contest import Request
+from ..evaluation.judging import Judgement, judge
 from ..evaluation.shipped import find
 from ..evaluation.trial import TimingRequest
 from ..evaluation.workload import Workload
@@ -25,6 +26,7 @@ class EvaluateArgs(KernelArgs):
     workload: str = Field(description="Its name, or a workload folder below the root.")
     preset: Preset = Field("tiny", description="The visible sizes, also timed.")
     timing: bool = Field(True, description="Compare with the baseline's time.")
+    sanitize: bool = Field(False, description="Also run the four sanitizers; a race is not PASS.")
     hidden_seed: str | None = Field(None, description="Repeat a draw of hidden sizes (marked).")
 
 
@@ -47,14 +49,17 @@ async def evaluate(bench: Workbench, args: EvaluateArgs) -> EvaluationAnswer:
         timeout_s=args.deadline(60.0),
     )
     await bench.progress("building, computing references", 0.1)
-    judgement = await judge(bench, candidate, request)
-    return _answer(bench, candidate.id, workload, request, judgement)
+    judgement = await judge(bench, candidate, request, sanitizer=args.sanitize)
+    return _answer(bench, candidate.id, workload, request, judgement, args.sanitize)
 
 
 def _answer(
-    bench: Workbench, candidate: str, workload: Workload, request: Request, judged: Judgement
+    bench: Workbench, candidate: str, workload: Workload, request: Request, judged: Judgement, sanitizer: bool
 ) -> EvaluationAnswer:
-    skipped = [SkippedCheck(check="sanitizer", reason="not asked; debug runs it")]
+    skipped: list[SkippedCheck] = []
+    if not judged.sanitized:
+        why = "not asked (sanitize=true)" if not sanitizer else "only candidates that run are sanitized"
+        skipped.append(SkippedCheck(check="sanitizers", reason=why))
     if request.timing is None:
         skipped.append(SkippedCheck(check="timing", reason="not asked (timing=false)"))
     elif judged.speedup is None:
@@ -77,9 +82,9 @@ def _answer(
             repeated=request.hidden_seed is not None,
             sizes=tuple(dict(sizes) for sizes in judged.hidden),
         )
-        if judged.hidden
+        if judged.seed and judged.hidden
         else None,
-        phases_ms={name: round(seconds * 1e3, 1) for name, seconds in judged.phases_s.items()},
+        phases_ms={name: round(seconds * 1e3, 1) for name, seconds in (judged.phases_s or {}).items()},
     )
 
 
@@ -95,7 +100,8 @@ def _checks(judged: Judgement) -> tuple[str, ...]:
         return ("schedule",) if judged.status == "schedule_error" else ("schedule", "build")
     checks = ["schedule", "build", "values at visible sizes", f"values at {len(judged.hidden)} hidden sizes"]
     checks += ["unwritten outputs", "overruns of arrays", "read-only arrays"]
-    return (*checks, "timing, every timed output") if judged.speedup else tuple(checks)
+    checks += ["timing", "every timed output"] if judged.speedup else []
+    return (*checks, *judged.sanitized)
 
 
 def _next(judged: Judgement) -> tuple[str, ...]:

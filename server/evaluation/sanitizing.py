@@ -1,0 +1,88 @@
+"""The sanitizer step of a judgement: the trusted launcher under all four sanitizers, on exact, unguarded arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.to_thread
+
+from ..analysis.debug_answer import Excerpt
+from ..analysis.debug_evidence import Evidence, gather
+from ..analysis.debug_evidence import Outcome as RunOutcome
+from ..analysis.fault_findings import fault_findings, without_consequences
+from ..command import Command, Finished
+from ..errors import NotRecorded, WarpwiseError
+from ..reports.finding import Finding, Location
+from ..toolchain import sanitizer
+from ..toolchain.sanitizer import Tool
+from ..workbench import Workbench
+from . import trial
+from .contest import Outcome, Request
+from .trial import Question, Trial
+
+TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck", "initcheck", "synccheck")
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitized:
+    """What the sanitizers found in the candidate, which of them came to their end, and why others did not."""
+
+    findings: tuple[Finding, ...]
+    checks_run: tuple[str, ...]
+    skipped: Mapping[str, str]
+    runs: tuple[Finished, ...]
+
+
+async def sanitize(bench: Workbench, request: Request, outcome: Outcome) -> Sanitized:
+    """Run the candidate once on the visible set and once on a hidden one under each sanitizer, side by side."""
+    outcomes: dict[Tool, RunOutcome] = {}
+
+    async def run(tool: Tool) -> None:
+        try:
+            outcomes[tool] = await bench.run(command(bench, request, outcome, tool))
+        except WarpwiseError as error:
+            outcomes[tool] = error
+
+    async with anyio.create_task_group() as group:
+        for tool in TOOLS:
+            group.start_soon(run, tool)
+    entered = outcome.entries["candidate"]
+    kernels = entered.build.kernels if entered.build else ()
+    names = tuple(entered.candidate.files)
+    plain = NotRecorded("a judgement has no plain run")
+    evidence = await anyio.to_thread.run_sync(gather, bench.blobs, names, kernels, plain, None, outcomes)
+    lines = entered.candidate.source.splitlines()
+
+    def excerpt(location: Location | None) -> str | None:
+        if location is None or location.line is None or location.file != entered.candidate.main:
+            return None
+        return lines[location.line - 1].strip()[:160] if location.line <= len(lines) else None
+
+    return Sanitized(
+        tuple(_findings(evidence, excerpt)),
+        tuple(evidence.checks),
+        {skipped.check: skipped.reason for skipped in evidence.skipped if skipped.check != "plain run"},
+        tuple(one for one in outcomes.values() if isinstance(one, Finished)),
+    )
+
+
+def command(bench: Workbench, request: Request, outcome: Outcome, tool: Tool) -> Command:
+    """One sanitizer over the launcher, which runs the candidate once on a visible and once on a hidden set."""
+    assert outcome.sets is not None
+    program = outcome.entries["candidate"].program
+    assert program is not None
+    assert outcome.trusted is not None
+    numbers = (0, *((outcome.hidden_from,) if outcome.hidden else ()))
+    trials = tuple(Trial("candidate", number, 0) for number in numbers)
+    question = Question(request.workload, (program,), outcome.sets, trials, None, outcome.trusted, debug=True)
+    plain = trial.command(question, bench.blobs, request.timeout_s, "shared")
+    over = sanitizer.over(tool, ("@launcher",), plain.inputs, timeout_s=request.timeout_s)
+    return replace(over, outputs=(*over.outputs, *plain.outputs))
+
+
+def _findings(evidence: Evidence, excerpt: Excerpt) -> list[Finding]:
+    found: list[Finding] = []
+    for result in evidence.checks.values():
+        faults, _ = without_consequences(result.faults)
+        found += fault_findings(faults, excerpt)
+    return found
