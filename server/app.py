@@ -186,7 +186,9 @@ def _listed(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             read_only_hint=tool.read_only,
             destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
+            idempotent_hint=None
+            if tool.read_only
+            else tool.idempotent,  # it says nothing of a read-only tool
             open_world_hint=False,
         ),
     )

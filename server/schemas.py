@@ -15,6 +15,8 @@ from .tool import Tool
 
 Schema = dict[str, Any]
 _NOISE = ("title", "$defs", "discriminator")
+# pydantic writes a bound of an optional number as its own keyword, which no JSON schema knows
+_BOUNDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 
 
 @cache
@@ -40,7 +42,6 @@ def answer_schema(tool: Tool) -> Schema:
             "summary": {"type": "string"},
             "findings": {"type": "array"},
             "job": {"type": "string"},
-            "next": {"type": "array"},
         },
         "required": ["state"],
     }
@@ -93,6 +94,8 @@ def _inline(node: object, definitions: Mapping[str, Any]) -> object:
     for key, value in schema.items():
         if key == "properties":
             kept[key] = {name: _inline(field, definitions) for name, field in value.items()}
+        elif key in _BOUNDS:
+            kept[_BOUNDS[key]] = value
         elif key not in _NOISE and not (key == "default" and value in (None, {}, [], ())):
             kept[key] = value if key in ("default", "enum", "const") else _inline(value, definitions)
     return kept

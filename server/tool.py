@@ -58,7 +58,7 @@ def tool(
         return Tool(
             name=name or function.__name__,
             title=title,
-            description=(args.__doc__ or "").strip(),
+            description=" ".join((args.__doc__ or "").split()),
             args=args,
             run=function,
             read_only=read_only,
