@@ -16,6 +16,19 @@ _ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 COMPUTE, MEMORY = f"sm__throughput{_ELAPSED}", f"gpu__compute_memory_throughput{_ELAPSED}"
 DRAM, L2, L1 = f"gpu__dram_throughput{_ELAPSED}", f"lts__throughput{_ELAPSED}", f"l1tex__throughput{_ELAPSED}"
 L1_DATA = f"l1tex__data_pipe_lsu_wavefronts{_ELAPSED}"
+_L1_PARTS = tuple(
+    f"l1tex__{part}{_ELAPSED}"
+    for part in (
+        *("data_bank_reads", "data_bank_writes", "data_pipe_lsu_wavefronts", "data_pipe_tex_wavefronts"),
+        *("f_wavefronts", "lsu_writeback_active", "lsuin_requests", "m_l1tex2xbar_req_cycles_active"),
+        *(
+            "m_xbar2l1tex_read_sectors",
+            "tex_writeback_active",
+            "texin_sm2tex_req_cycles_active",
+            "tmain_requests",
+        ),
+    )
+)
 SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed"
 ISSUE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 _PIPES = {
@@ -44,7 +57,7 @@ _STALLED, _PER_ISSUE = "smsp__average_warps_issue_stalled_", "_per_issue_active.
 _LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
 NOT_WAITING = frozenset({"selected", "not_selected"})
 METRICS = (
-    *(COMPUTE, MEMORY, DRAM, L2, L1, L1_DATA, SHARED, ISSUE, BLOCKS, SMS, WAVES, _SM_COUNT),
+    *(COMPUTE, MEMORY, DRAM, L2, L1, *_L1_PARTS, SHARED, ISSUE, BLOCKS, SMS, WAVES, _SM_COUNT),
     *(f"{pipe}{_ELAPSED}" for pipe in _PIPES.values()),
     *_LIMITS.values(),
     *(_ACHIEVED, _THEORETICAL, f"{_STALLED}*{_PER_ISSUE}", _LATENCY),
@@ -87,12 +100,20 @@ def _units(counters: Counters) -> dict[tuple[BoundBy, str], float]:
     found: dict[tuple[BoundBy, str], float | None] = {
         ("dram", "DRAM"): counters.get(DRAM),
         ("l2", "L2"): counters.get(L2),
-        _l1_or_shared(counters): counters.get(L1),
+        _l1_or_shared(counters): l1(counters).value,
     }
     for words, pipe in _PIPES.items():
         by: BoundBy = "issue" if words == "instruction issue" else "compute"
         found[by, words] = counters.get(f"{pipe}{_ELAPSED}")
     return {unit: used for unit, used in found.items() if used is not None}
+
+
+def l1(counters: Counters) -> Number:
+    """How busy L1 and shared memory were, in percent of their peak: ncu's own number, else the busiest of its parts."""
+    if counters.get(L1) is not None:
+        return counters.number(L1, "%")
+    known = [value for name in _L1_PARTS if (value := counters.get(name)) is not None]
+    return derived(max(known) if known else None, "%", "the busiest part of L1 that was counted")
 
 
 def _l1_or_shared(counters: Counters) -> tuple[BoundBy, str]:

@@ -19,10 +19,14 @@ _TAKEN_FROM_LONGEST = ("launch__", "device__", "profiler__", "breakdown:", "sm__
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What was counted for one kernel: over `launches` launches, `reading` holding their sums or time-weighted means."""
+    """What was counted for one kernel: over `launches` launches, `reading` holding their sums or time-weighted means.
+
+    `spilled_bytes` is what ptxas said when it built the kernel, where that is known.
+    """
 
     reading: Reading
     launches: int
+    spilled_bytes: int | None = None
 
     def get(self, name: str) -> float | None:
         """A counter's value, or None where the report lacks it."""
@@ -62,13 +66,13 @@ def ratio(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def total(readings: Sequence[Reading]) -> Counters:
+def total(readings: Sequence[Reading], spilled_bytes: int | None = None) -> Counters:
     """Launches of one kernel taken together: counts add up, rates and shares are weighted by each launch's time.
 
     What describes the launch or the device is the longest launch's. At least one reading is needed.
     """
     if len(readings) == 1:
-        return Counters(readings[0], 1)
+        return Counters(readings[0], 1, spilled_bytes)
     longest = max(readings, key=lambda reading: reading.duration_ns or 0.0)
     weights = [reading.duration_ns or 0.0 for reading in readings]
     names = set(readings[0].metrics).intersection(*(reading.metrics for reading in readings[1:]))
@@ -89,7 +93,7 @@ def total(readings: Sequence[Reading]) -> Counters:
             "lines_left_out": max(reading.lines_left_out for reading in readings),
         }
     )
-    return Counters(merged, len(readings))
+    return Counters(merged, len(readings), spilled_bytes)
 
 
 def _is_count(name: str) -> bool:

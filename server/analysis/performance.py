@@ -55,14 +55,17 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 
 def profiles(
-    heads: Sequence[Head], readings: Mapping[Place, Reading]
+    heads: Sequence[Head], readings: Mapping[Place, Reading], spilled: Mapping[str, int] | None = None
 ) -> tuple[tuple[KernelPerformance, ...], tuple[Finding, ...]]:
-    """(every kernel, most time first, also those only timed; all findings, most to gain of the whole time first)."""
+    """(every kernel, most time first, also those only timed; all findings, most to gain of the whole time first).
+
+    `spilled` are the bytes that ptxas spilled in each kernel, by linker name, where that is known.
+    """
     kernels: list[KernelPerformance] = []
     found: list[tuple[float, Finding]] = []
     for kernel in timed_kernels(heads):
         own = {place: reading for place, reading in readings.items() if place.mangled == kernel.head.mangled}
-        profile, told = _profile(kernel, own) if own else (_basis(kernel), [])
+        profile, told = _profile(kernel, own, spilled or {}) if own else (_basis(kernel), [])
         kernels.append(profile)
         share = 1.0 if kernel.share is None else kernel.share
         found += [(share * float(finding.evidence.get("gain_pct", 0.0)), finding) for finding in told]
@@ -70,8 +73,10 @@ def profiles(
     return tuple(kernels), ranked([finding for _, finding in found])
 
 
-def _profile(kernel: Timed, readings: Mapping[Place, Reading]) -> tuple[KernelPerformance, list[Finding]]:
-    counters = total(list(readings.values()))
+def _profile(
+    kernel: Timed, readings: Mapping[Place, Reading], spilled: Mapping[str, int]
+) -> tuple[KernelPerformance, list[Finding]]:
+    counters = total(list(readings.values()), spilled.get(kernel.head.mangled))
     rules, hot = rule_ranking.ranked_rules(counters), accesses.hot_lines(counters)
     bound = bottleneck.bottleneck(counters)
     basis = _basis(kernel)
@@ -79,7 +84,7 @@ def _profile(kernel: Timed, readings: Mapping[Place, Reading]) -> tuple[KernelPe
     found: dict[str, object] = {
         "profiled": tuple(_launch(place, reading) for place, reading in readings.items()),
         "compute_pct": counters.number(bottleneck.COMPUTE, "%"),
-        "l1_pct": counters.number(bottleneck.L1, "%"),
+        "l1_pct": bottleneck.l1(counters),
         "l2_pct": counters.number(bottleneck.L2, "%"),
         "bottleneck": bound,
         "roofline": roofline.roofline(counters),

@@ -133,18 +133,21 @@ def _local(counters: Counters) -> Iterator[Finding]:
         return
     gain = accesses.memory_gain_pct(counters, local)
     share = ratio(100.0 * local, accesses.sectors(counters))
-    advice = ARRAY if spills == 0 else SPILL
-    what = {None: "local memory (spills or an indexed array)", 0.0: "an array in local memory"}.get(
-        spills, "register spills"
+    spilling = spills or (spills is None and counters.spilled_bytes)
+    advice = SPILL if spilling or spills is None else ARRAY
+    what = (
+        "register spills"
+        if spilling
+        else "an array in local memory"
+        if spills == 0
+        else "spills or an indexed array"
     )
-    counted = (
-        f"{spills:,.0f} of {executed:,.0f} local-memory instructions"
-        if spills and executed
-        else f"{local:,} sectors"
-    )
+    counted = f"{local:,} sectors"
+    if spills and executed:
+        counted = f"{spills:,.0f} of {executed:,.0f} local-memory instructions"
     of_all = "" if share is None else f", {share:.0f} % of the sectors through L1"
     yield Finding(
-        rule="profile/register-spill" if spills else "profile/local-memory",
+        rule="profile/register-spill" if spilling else "profile/local-memory",
         severity=_severity(gain),
         confidence="likely" if spills is None else "certain",
         message=f"{what}: {counted}{of_all}{_at_most(gain)}",
@@ -153,6 +156,7 @@ def _local(counters: Counters) -> Iterator[Finding]:
         excerpt=_excerpt(lines[0][1]) if lines else None,
         evidence={
             "spill_instructions": spills,
+            "ptxas_spilled_bytes": counters.spilled_bytes,
             "local_instructions": executed,
             "local_sectors": local,
             "sectors_by_line": {f"{line.file}:{line.line}": units for units, line in lines[:8]},

@@ -36,6 +36,7 @@ _PRECISIONS = {
         "derived__sm__sass_thread_inst_executed_op_hfma_pred_on_x4",
     ),
 }
+_DRAM_BUSY = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 # ptxas makes constants with HFMA2 and the like: below this share of a kernel's arithmetic a precision is not one
 _NOISE = 0.01
 METRICS = (
@@ -49,7 +50,7 @@ METRICS = (
     "dram__bytes_write.sum.per_second",
     "dram__bytes.sum.peak_sustained",
     "dram__cycles_elapsed.avg.per_second",
-    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    _DRAM_BUSY,
 )
 
 
@@ -73,7 +74,9 @@ def roofline(counters: Counters) -> Roofline:
             _ceiling(name, *pair) for name, pair in sorted(shown.items(), key=lambda item: -item[1][0])
         ),
         dram=derived(_giga(traffic), "GB/s", "DRAM bytes read and written / duration"),
-        dram_pct=_percent(used, "DRAM bytes/s / (dram__bytes.sum.peak_sustained * DRAM clock)"),
+        dram_pct=counters.number(_DRAM_BUSY, "%")
+        if used is None
+        else _percent(used, "DRAM bytes/s / (dram__bytes.sum.peak_sustained * DRAM clock)"),
         intensity=derived(ratio(whole, traffic) if rates else None, "FLOP/byte", "FLOP/s / DRAM bytes/s"),
         floor=derived(
             None if best is None or duration is None else duration / 1e3 * best,

@@ -89,7 +89,7 @@ async def profile(bench: Workbench, args: ProfileArgs) -> ProfileAnswer:
         return answer.model_copy(
             update={"candidate": candidate.id, "provenance": bench.origin([*runs, plain])}
         )
-    answer = _answer(measured, args.set, _TIMED, bench, candidate)
+    answer = _answer(bench, measured, args.set, made)
     artifacts = await _artifacts(bench, args, measured)
     common = {"candidate": candidate.id, "provenance": bench.origin(runs), "artifacts": artifacts}
     return answer.model_copy(update=common)
@@ -112,7 +112,7 @@ async def _of_report(bench: Workbench, args: ProfileArgs, path: str) -> ProfileA
         measured = await profile_report(bench, report, args.plan())
     except UnreadableOutput as error:
         raise InvalidRequest(f"{path}: {error.what}", error.hint) from error
-    answer = _answer(measured, None, _OF_REPORT, bench, None)
+    answer = _answer(bench, measured)
     reader = measured.runs[0].environment
     origin = Origin(how="recorded", environment=f"{answer.device or 'an unknown GPU'}, read with {reader}")
     artifacts = await _artifacts(bench, args, measured)
@@ -126,9 +126,10 @@ async def _artifacts(bench: Workbench, args: ProfileArgs, measured: Measured) ->
 
 
 def _answer(
-    measured: Measured, chosen: str | None, how: str, bench: Workbench, candidate: Candidate | None
+    bench: Workbench, measured: Measured, chosen: str | None = None, made: Build | None = None
 ) -> ProfileAnswer:
     """The profile of what was measured; where nothing was, a finding that says so and no clean bill."""
+    how = _OF_REPORT if made is None else _TIMED
     if not measured.launches:
         finding = nothing_ran(measured)
         timing = _timing(measured, (), how)
@@ -141,9 +142,13 @@ def _answer(
             next=("debug: which launch failed, and why",),
         )
     readings = measured.readings or {}
-    if candidate is not None:
-        readings = relocated(readings, tuple(candidate.files), _lines_of(bench, candidate))
-    kernels, findings = profiles(measured.launches, readings)
+    spilled: dict[str, int] = {}
+    if made is not None:
+        readings = relocated(readings, tuple(made.candidate.files), _lines_of(bench, made.candidate))
+        spilled = {
+            one.mangled: one.spill_store_bytes for one in made.kernels if one.spill_store_bytes is not None
+        }
+    kernels, findings = profiles(measured.launches, readings, spilled)
     timing = _timing(measured, kernels, how)
     return ProfileAnswer(
         summary=_summary(kernels, timing, findings),
