@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .evaluation import Array, Evaluator, Mask
+from .expressions import leaves
 from .flow import Flow, Guard, Node
 
 FULL_MASK = 0xFFFFFFFF
@@ -95,7 +96,8 @@ def _grouped(mask: Mask, width: int) -> Mask:
 
 def _masked(evaluator: Evaluator, node: Node) -> Divergence | None:
     split = _first(evaluator, node, WARP)
-    mask = evaluator.full(node.mask) if node.mask is not None else None
+    guessed = node.mask is not None and any(op == "uniform" for op, _ in leaves(node.mask))
+    mask = evaluator.full(node.mask) if node.mask is not None and not guessed else None
     if mask is None:
         return None
     if split is not None and split.by_data:
@@ -109,11 +111,14 @@ def _masked(evaluator: Evaluator, node: Node) -> Divergence | None:
 
 
 def _disagree(active: Mask, mask: Array) -> bool:
-    """Whether a named lane of a warp stays away, or an unnamed one comes, in a warp that some lane comes to."""
-    active = np.broadcast_to(active, mask.shape)
-    lane: Array = np.arange(mask.shape[1], dtype=np.int64)[None, :] % WARP
-    bit: Array = np.right_shift(mask, lane) & 1
-    named: Mask = bit != 0
-    present, wanted = _grouped(active, WARP), _grouped(named, WARP)
-    called = present.any(axis=2, keepdims=True)
-    return bool(np.any(called & (present != wanted)))
+    """Whether, in a warp that some lane comes to, the masks of those that come name others than come."""
+    samples, threads = mask.shape
+    groups = -(-threads // WARP)
+    shape = (samples, groups * WARP)
+    masks, bits = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    here = np.broadcast_to(active, mask.shape)
+    masks[:, :threads] = np.where(here, mask & FULL_MASK, 0)
+    bits[:, :threads] = np.where(here, np.left_shift(1, np.arange(threads) % WARP), 0)
+    named = np.bitwise_or.reduce(masks.reshape(samples, groups, WARP), axis=2)
+    present = np.bitwise_or.reduce(bits.reshape(samples, groups, WARP), axis=2)
+    return bool(np.any((present != 0) & (named != present)))

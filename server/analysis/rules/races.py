@@ -48,7 +48,7 @@ def _missing_barrier(flow: Flow, group: list[Conflict]) -> Finding:
         fix = f"Put __syncthreads() at the end of the loop body, after line {shown.first.place.line}."
     return Finding(
         rule=f"{flow.layer}/missing-barrier",
-        severity="error" if decided else "warning",
+        severity="error" if decided and not _polls(group) else "warning",
         confidence=_confidence(flow, shown),
         message=_message(shown),
         kernel=flow.kernel,
@@ -58,6 +58,11 @@ def _missing_barrier(flow: Flow, group: list[Conflict]) -> Finding:
         suggestion=fix,
         confirm="debug checks=[racecheck], or the proof layer",
     )
+
+
+def _polls(group: list[Conflict]) -> bool:
+    """Whether all there is are plain reads of what others update atomically: a counter that is looked at."""
+    return all({conflict.first.kind, conflict.second.kind} == {"read", "atomic"} for conflict in group)
 
 
 def _message(conflict: Conflict) -> str:

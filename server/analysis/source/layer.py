@@ -14,6 +14,7 @@ from ..rules.numeric import numeric_findings
 from ..rules.patterns import pattern_findings
 from ..rules.races import race_findings
 from ..rules.updates import update_findings
+from . import syntax
 from .kernels import flow_of
 from .launches import LaunchFacts, launch_facts
 from .shapes import Constants
@@ -28,6 +29,11 @@ class KernelSource:
     function: Function
     flow: Flow | None
     launches: tuple[LaunchFacts, ...]
+
+    @property
+    def uses_double(self) -> bool:
+        """Whether its text names a double."""
+        return "double" in syntax.text(self.function.node)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
