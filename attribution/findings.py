@@ -127,7 +127,7 @@ class _Analysis:
         masks = self.lookup.listed()
         reading = self.lookup.worths(masks)
         exact = self.options.assumed_variance is not None
-        scope = worth_scope(self.sample, reading, self.variance, self.options.confidence, exact)
+        scope = worth_scope(self.sample, masks, reading, self.variance, self.options.confidence, exact)
         names = [coalition_name(int(mask), self.sample.table.players) for mask in masks]
         return quantities(names, scope, self.options, None)
 

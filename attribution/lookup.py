@@ -87,7 +87,7 @@ def fixed_noise(sample: Sample, reading: Reading, variance: Floats) -> tuple[Flo
 
 
 def worth_scope(
-    sample: Sample, reading: Reading, variance: Floats | None, confidence: float, exact_df: bool
+    sample: Sample, masks: Ints, reading: Reading, variance: Floats | None, confidence: float, exact_df: bool
 ) -> Scope:
     """Return both intervals of worths: Wilson's for rates, Student's for means. `variance` None: no fixed one."""
     values = per_unit(sample, reading)
@@ -107,8 +107,16 @@ def worth_scope(
         if sample.is_rate:
             fixed = _wilson_fixed(moments.mean, noise, df, n, confidence)
     count = np.isfinite(values).sum(axis=0)
-    unknown = [None if c else "this coalition was run at no checkpoint" for c in count]
+    usable = Lookup(sample).usable
+    held: Bools = np.equal(usable[:, None] & masks, masks)
+    unknown = [_unknown_worth(bool(held[:, k].any()), int(c)) for k, c in enumerate(count)]
     return Scope(sampled, fixed, moments.clusters, n, count, unknown)
+
+
+def _unknown_worth(whole: bool, count: int) -> str | None:
+    if not whole:
+        return "structurally null: its players apply together at no checkpoint"
+    return None if count else "this coalition was run at no checkpoint"
 
 
 def _wilson_fixed(value: Floats, noise: Floats, df: Floats, n: Ints, confidence: float) -> Intervals:

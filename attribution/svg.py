@@ -92,9 +92,12 @@ class Scale:
 
 
 def shorten(content: str, room: float) -> str:
-    """Return the text cut to about `room` units, with an ellipsis where it was cut."""
-    most = max(int(room / _CHARACTER), 2)
-    return content if len(content) <= most else content[: most - 1] + "…"
+    """Return the text cut to about `room` units, an ellipsis for its middle: names differ at either end."""
+    most = max(int(room / _CHARACTER), 3)
+    if len(content) <= most:
+        return content
+    head = (most - 1) // 3
+    return f"{content[:head]}…{content[len(content) - (most - 1 - head) :]}"
 
 
 def tick_label(value: float) -> str:

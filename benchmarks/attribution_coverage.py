@@ -88,6 +88,10 @@ class Told(NamedTuple):
     experiments_with_floor: float
     kinds: dict[str, dict[str, float | bool]]
 
+    def as_json(self) -> dict[str, object]:
+        """Both side by side."""
+        return {"experiments_with_floor": self.experiments_with_floor, **self.kinds}
+
 
 def table_of(
     successes: Floats, repetitions: int, masks: Sequence[Ints], clusters: Ints, players: int
@@ -150,10 +154,7 @@ def run(scenario: Scenario, experiments: int, seed: int) -> Told:
             inside[kind].append(hits(found, true[kind]))
             widths[kind] += [q.high - q.low for q in found if q.low is not None and q.high is not None]
         widened.append(floored(level))
-    return {
-        "experiments_with_floor": round(float(np.mean(widened)), 4),
-        **_summary(scenario, inside, widths, widened),
-    }
+    return Told(round(float(np.mean(widened)), 4), _summary(inside, widths, widened))
 
 
 def _summary(
@@ -182,14 +183,14 @@ def main() -> None:
     scenarios: dict[str, Told] = {}
     for seed, scenario in enumerate(SCENARIOS):
         scenarios[scenario.name] = run(scenario, experiments, seed)
-        print(scenario.name, json.dumps(scenarios[scenario.name]._asdict()), file=sys.stderr)
+        print(scenario.name, json.dumps(scenarios[scenario.name].as_json()), file=sys.stderr)
     kinds = [told for found in scenarios.values() for told in found.kinds.values()]
     result = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": "2 cores, no GPU",
         "experiments_in_each_scenario": experiments,
         "goals": GOALS,
-        "scenarios": {name: told._asdict() for name, told in scenarios.items()},
+        "scenarios": {name: told.as_json() for name, told in scenarios.items()},
         "all_within_goal": all(told["within_goal"] for told in kinds),
         "seconds": round(time.perf_counter() - start, 1),
     }

@@ -156,7 +156,7 @@ def test_axes_have_round_ticks_within_their_range() -> None:
     assert Scale([-0.3, 0.1], 0, 100).ticks() == [-0.3, -0.2, -0.1, 0.0, 0.1]
     flat = Scale([0.2, 0.2], 0, 100)
     assert flat.at(0.2) == pytest.approx(50)
-    assert shorten("abcdefghij", 40) == "abcd…"
+    assert shorten("abcdefghij", 40) == "a…hij"
 
 
 def test_the_published_variant_has_a_page_without_verdicts() -> None:

@@ -163,6 +163,9 @@ def test_a_component_is_averaged_where_it_applies_and_null_ones_are_flagged() ->
     assert found["structurally_null"] == {"players": ["c"], "pairs": ["a+c", "b+c"]}
     assert found["levels"]["pass"]["sigma"]["a+b"]["n_applicable"] == 8
     assert found["verdicts"]["c"]["verdict"] is None
+    worth = found["levels"]["pass"]["worth"]
+    assert (worth["a+b"]["n"], worth["a+b"]["n_applicable"]) == (24, 12)
+    assert (worth["c"]["value"], worth["c"]["reason"][:17]) == (None, "structurally null")
     assert "player c is structurally null: it is in no coalition" in found["warnings"]
     assert "player a applies at 8 of 12 checkpoints" in found["warnings"]
 
