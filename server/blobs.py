@@ -94,16 +94,18 @@ class Blobs:
             raise NotFound(
                 f"no stored bytes with digest {digest[:12]}", "It may have been collected: make it anew."
             )
-        with path.open("rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
-            yield stream  # pyright: ignore[reportReturnType]  # a BinaryIO in all but its declared base
+        try:
+            with path.open("rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
+                yield stream  # pyright: ignore[reportReturnType]  # a BinaryIO in all but its declared base
+        except zstandard.ZstdError as error:
+            raise StorageFailure(
+                f"blob {digest[:12]} is damaged: {error}", "Run `warpwise store check`."
+            ) from error
 
     def read(self, digest: str) -> bytes:
         """All bytes of a blob, their digest verified. Raises StorageFailure where they were tampered with."""
-        try:
-            with self.open(digest) as stream:
-                content = stream.read()
-        except zstandard.ZstdError as error:
-            raise StorageFailure(f"blob {digest[:12]} is damaged: {error}") from error
+        with self.open(digest) as stream:
+            content = stream.read()
         if hashlib.sha256(content).hexdigest() != digest:
             raise StorageFailure(
                 f"blob {digest[:12]} does not match its digest", "Run `warpwise store check`."

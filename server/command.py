@@ -17,6 +17,7 @@ from .errors import InvalidRequest, ProgramKilled, ProgramTimedOut
 Kind = Literal["compile", "analyze", "run", "sanitize", "profile"]
 GpuUse = Literal["none", "shared", "exclusive"]
 WORK_FOLDER = "/w"
+DELEGATE = "@delegate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Environment:
 class Command:
     """What to run: a program by its name, its arguments, the files it gets, the files it leaves.
 
-    An argument `@NAME` stands for the whole argv of that toolchain program: a tool that runs another one.
+    `delegate` names a toolchain program that this one starts: the argument `@delegate` stands for its whole argv.
     `program` is a toolchain name (`nvcc`, `compute-sanitizer`, `ncu`, ...) or a relative path to one of the inputs
     (`./program`). `outputs` are relative names, kept when present afterwards. `timeout_s` is in seconds of wall time.
     """
@@ -66,6 +67,7 @@ class Command:
     outputs: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     stdin: bytes = b""
+    delegate: str | None = None
     kind: Kind = "run"
     gpu: GpuUse = "none"
     timeout_s: float = 60.0
@@ -79,9 +81,9 @@ class Command:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The toolchain programs that it uses: its own, and those named by `@NAME` arguments."""
-        named = tuple(argument[1:] for argument in self.arguments if argument.startswith("@"))
-        return named if self.program.startswith("./") else (self.program, *named)
+        """The toolchain programs that it uses: its own and the one it starts."""
+        named = () if self.program.startswith("./") else (self.program,)
+        return named if self.delegate is None else (*named, self.delegate)
 
     @property
     def question(self) -> str:
@@ -89,6 +91,7 @@ class Command:
         return _digest(
             {
                 "program": self.program,
+                "delegate": self.delegate,
                 "arguments": list(self.arguments),
                 "inputs": {name: given.origin for name, given in sorted(self.inputs.items())},
                 "outputs": sorted(self.outputs),

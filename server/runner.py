@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from .blobs import Blobs
-from .command import WORK_FOLDER, Command, Environment, File, Finished
+from .command import DELEGATE, WORK_FOLDER, Command, Environment, File, Finished
 from .errors import StorageFailure
 from .process import Ended, spawn, start
 from .ready import WAIT_ARGUMENT, Key, ReadyWorkers, Worker
@@ -107,7 +107,7 @@ class LocalRunner:
         program = programs.get(command.program)
         start = program.argv if program else (command.program,)
         argv = sandbox.wrap(
-            [*start, *_expanded(command.arguments, programs)],
+            [*start, *_expanded(command, programs)],
             folder,
             command.kind,
             gpu=command.gpu != "none",
@@ -187,9 +187,10 @@ class LocalRunner:
         neutral.replace(path)
 
 
-def _expanded(arguments: tuple[str, ...], programs: Mapping[str, Program]) -> Iterator[str]:
-    for argument in arguments:
-        yield from programs[argument[1:]].argv if argument.startswith("@") else (argument,)
+def _expanded(command: Command, programs: Mapping[str, Program]) -> Iterator[str]:
+    for argument in command.arguments:
+        named = command.delegate if argument == DELEGATE else None
+        yield from programs[named].argv if named else (argument,)
 
 
 def _process_environment(

@@ -10,7 +10,7 @@ from ..analysis.debug_answer import Excerpt
 from ..analysis.debug_evidence import Evidence, gather
 from ..analysis.debug_evidence import Outcome as RunOutcome
 from ..analysis.fault_findings import fault_findings, without_consequences
-from ..command import Command, Finished
+from ..command import DELEGATE, Command, Finished
 from ..errors import NotRecorded, WarpwiseError
 from ..reports.finding import Finding, Location
 from ..toolchain import sanitizer
@@ -76,8 +76,8 @@ def command(bench: Workbench, request: Request, outcome: Outcome, tool: Tool) ->
     trials = tuple(Trial("candidate", number, 0) for number in numbers)
     question = Question(request.workload, (program,), outcome.sets, trials, None, outcome.trusted, debug=True)
     plain = trial.command(question, bench.blobs, request.timeout_s, "shared")
-    over = sanitizer.over(tool, ("@launcher",), plain.inputs, timeout_s=request.timeout_s)
-    return replace(over, outputs=(*over.outputs, *plain.outputs))
+    over = sanitizer.over(tool, (DELEGATE,), plain.inputs, timeout_s=request.timeout_s)
+    return replace(over, delegate="launcher", outputs=(*over.outputs, *plain.outputs))
 
 
 def _findings(evidence: Evidence, excerpt: Excerpt) -> list[Finding]:
