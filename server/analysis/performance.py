@@ -107,7 +107,7 @@ def _basis(kernel: Timed) -> KernelPerformance:
         signature=kernel.head.demangled,
         launches=kernel.launches,
         profiled=(),
-        total=_time(time_us),
+        total=_time(time_us, kernel.launches),
         share=derived(
             None if kernel.share is None else 100.0 * kernel.share, "%", "kernel's time / all kernels' time"
         ),
@@ -117,12 +117,12 @@ def _basis(kernel: Timed) -> KernelPerformance:
     )
 
 
-def _time(time_us: float | None) -> Number:
-    return (
-        unavailable("us", f"{DURATION} was not collected")
-        if time_us is None
-        else Number(value=time_us, unit="us")
-    )
+def _time(time_us: float | None, launches: int = 1) -> Number:
+    if time_us is None:
+        return unavailable("us", f"{DURATION} was not collected")
+    if launches == 1:
+        return Number(value=time_us, unit="us")
+    return derived(time_us, "us", f"the sum over {launches} launches")
 
 
 def _launch(place: Place, reading: Reading) -> LaunchPerformance:
