@@ -125,6 +125,7 @@ def _read_check(evidence: Evidence, blobs: Blobs, tool: Tool, outcome: Outcome) 
     except WarpwiseError as error:
         evidence.skipped.append(SkippedCheck(check=tool, reason=error.what + _said(outcome)))
         return error
+    evidence.skipped += [SkippedCheck(check=f"all of {tool}", reason=note) for note in collector.notes]
     evidence.checks[tool] = CheckResult(outcome, report, tuple(collector.faults), collector.left_out)
     return None
 

@@ -96,7 +96,8 @@ class FaultCollector:
     """Takes the records of one sanitizer process and holds its faults in the order of their first record.
 
     `executable` is the one that this very process ran, or None where it is not at hand: then host lines stay unknown.
-    `echoes` counts failed calls that only repeat an error already reported, `left_out` faults beyond the bound.
+    `echoes` counts failed calls that only repeat an error already reported, `left_out` faults beyond the bound; `notes`
+    are what the tool says of itself, such as that it stopped counting.
     """
 
     def __init__(self, tool: Tool, source_of: SourceOf, executable: Executable | None) -> None:
@@ -105,6 +106,7 @@ class FaultCollector:
         self._executable = executable
         self._faults: dict[object, Fault] = {}
         self._sites: dict[tuple[Frame, ...], Site] = {}
+        self.notes: list[str] = []
         self.echoes = 0
         self.left_out = 0
 
@@ -115,7 +117,9 @@ class FaultCollector:
 
     def take(self, record: Record, log: Log) -> None:
         """Take one record in; `log` is the text log of the same process."""
-        if record.kind == "Api" and record.fields.get("api") in _ECHOES:
+        if record.kind == "Sanitizer":
+            self.notes.append(record.text.removeprefix("Warning: "))
+        elif record.kind == "Api" and record.fields.get("api") in _ECHOES:
             self.echoes += 1
         elif record.kind in ("Analysis", "Hazard") and record.accesses:
             self._take_race(record, log)
