@@ -17,6 +17,7 @@ from warpwise.server.evaluation.kernels import Kernel
 from warpwise.server.evaluation.oracle import Case
 from warpwise.server.evaluation.plan import Launch, Plan
 from warpwise.server.evaluation.schedule import DefineValue
+from warpwise.server.evaluation.schedule_check import Checked
 from warpwise.server.evaluation.workload import Workload
 
 Array = NDArray[Any]
@@ -88,6 +89,12 @@ class Unit:
         return "w_" + re.sub(r"\W", "_", self.name)
 
 
+def unit(checked: Checked, source: str, name: str | None = None) -> Unit:
+    """A source with the defines and kernels of a checked schedule."""
+    assert checked.schedule is not None
+    return Unit(name or checked.workload.name, source, checked.schedule.defines, checked.kernels)
+
+
 def build(units: Sequence[Unit], folder: Path, include: Path) -> "Emulator":
     """Compile the sources, each in a namespace of its own, into one library."""
     parts = [f'#include "{HEADER}"\n']
@@ -151,10 +158,14 @@ class Emulator:
             for launch in plan.launches:
                 self._launch(unit, launch, held, case, reverse)
             for buffer in workload.buffers.values():
-                assert not held[buffer.name].written_before(), f"{unit.name}: wrote before {buffer.name}"
-                if buffer.role == "in":
-                    same = held[buffer.name].array.tobytes() == case.arrays[buffer.name].tobytes()
-                    assert same, f"{unit.name}: changed its input {buffer.name}"
+                if held[buffer.name].written_before():
+                    raise KernelFault(f"{unit.name}: wrote before {buffer.name}")
+                same = (
+                    buffer.role != "in"
+                    or held[buffer.name].array.tobytes() == case.arrays[buffer.name].tobytes()
+                )
+                if not same:
+                    raise KernelFault(f"{unit.name}: changed its input {buffer.name}")
             return {buffer.name: held[buffer.name].array.copy() for buffer in workload.outputs}
         finally:
             for guarded in held.values():

@@ -2,41 +2,24 @@
 
 from pathlib import Path
 
-import cuda.pathfinder
 import pytest
 
 from warpwise.server.evaluation.comparison import compare
-from warpwise.server.evaluation.limits import device_limits
 from warpwise.server.evaluation.oracle import load_oracle
-from warpwise.server.evaluation.schedule_check import Checked, check_schedule
-from warpwise.server.evaluation.shipped import shipped, shipped_workload
+from warpwise.server.evaluation.schedule_check import Checked
+from warpwise.server.evaluation.shipped import shipped
 
-from .emulator import Emulator, Unit, build
+from .emulator import Emulator, build, unit
 
-
-@pytest.fixture(scope="session")
-def checked() -> dict[str, Checked]:
-    """The schedule of every baseline, checked."""
-    found: dict[str, Checked] = {}
-    for name in shipped():
-        workload = shipped_workload(name)
-        found[name] = check_schedule(
-            workload.baseline(), f"{name}/baseline.cu", workload, device_limits("sm_90")
-        )
-        assert found[name].findings == ()
-    return found
+pytestmark = pytest.mark.xdist_group("emulator")  # the library is built once, in one worker
 
 
-def unit(checked: Checked) -> Unit:
-    assert checked.schedule is not None
-    workload = checked.workload
-    return Unit(workload.name, workload.baseline(), checked.schedule.defines, checked.kernels)
-
-
-@pytest.fixture(scope="session")
-def emulator(checked: dict[str, Checked], tmp_path_factory: pytest.TempPathFactory) -> Emulator:
-    include = Path(cuda.pathfinder.find_nvidia_header_directory("cudart") or "/usr/local/cuda/include")
-    return build([unit(one) for one in checked.values()], tmp_path_factory.mktemp("emulator"), include)
+@pytest.fixture(scope="module")
+def emulator(
+    checked: dict[str, Checked], cuda_headers: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Emulator:
+    units = [unit(one, one.workload.baseline()) for one in checked.values()]
+    return build(units, tmp_path_factory.mktemp("emulator"), cuda_headers)
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -49,7 +32,9 @@ def test_the_baseline_gives_what_the_oracle_says(
     for turn, sizes in enumerate([workload.presets["tiny"], *drawn]):
         case = oracle.case(turn, sizes)
         expected = oracle.expected(case)
-        got = emulator.run(unit(one), workload, case, one.plan(sizes), reverse=turn % 2 == 1)
+        got = emulator.run(
+            unit(one, workload.baseline()), workload, case, one.plan(sizes), reverse=turn % 2 == 1
+        )
         for buffer in workload.outputs:
             assert buffer.tolerance is not None
             allowance = buffer.tolerance.allowance(buffer.dtype, sizes)

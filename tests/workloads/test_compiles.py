@@ -13,6 +13,8 @@ from warpwise.server.evaluation.shipped import shipped, shipped_workload
 from warpwise.server.services import open_services
 from warpwise.server.workbench import Workbench
 
+pytestmark = pytest.mark.xdist_group("baselines")  # all are built once, in one worker
+
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Build]:

@@ -12,7 +12,7 @@ Arrays = dict[str, NDArray[Any]]
 def inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> Arrays:
     n, m = sizes["N"], sizes["M"]
     common = rng.standard_normal((n, 3)) @ rng.standard_normal((3, m))
-    return {"data": 1 + common + rng.standard_normal((n, m))}
+    return {"data": rng.uniform(-30, 30, m) + common + rng.standard_normal((n, m))}
 
 
 def reference(given: Arrays, sizes: Mapping[str, int]) -> Arrays:

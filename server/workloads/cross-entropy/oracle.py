@@ -11,8 +11,11 @@ Arrays = dict[str, NDArray[Any]]
 
 def inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> Arrays:
     r, c = sizes["R"], sizes["C"]
-    offset = rng.uniform(-20, 20, (r, 1))
-    return {"x": offset + 2 * rng.standard_normal((r, c)), "target": rng.integers(0, c, r)}
+    # Rows lie far from zero, and every third has a peak, often at its end: whoever misses the maximum overflows.
+    x = rng.uniform(-100, 100, (r, 1)) + 2 * rng.standard_normal((r, c))
+    x[::6, -1] += 100
+    x[np.arange(3, r, 6), rng.integers(0, c, len(x[3::6]))] += 100
+    return {"x": x, "target": rng.integers(0, c, r)}
 
 
 def reference(given: Arrays, sizes: Mapping[str, int]) -> Arrays:

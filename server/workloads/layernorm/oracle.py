@@ -12,7 +12,7 @@ Arrays = dict[str, NDArray[Any]]
 def inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> Arrays:
     r, c = sizes["R"], sizes["C"]
     return {
-        "x": rng.standard_normal((r, 1)) + rng.standard_normal((r, c)),
+        "x": 10 ** rng.uniform(-2, 2, (r, 1)) * (rng.standard_normal((r, 1)) + rng.standard_normal((r, c))),
         "gamma": rng.uniform(0.5, 1.5, c),
         "beta": rng.standard_normal(c),
         "eps": np.array(1e-5),

@@ -33,9 +33,7 @@ __device__ long long scan(long long value) {
         sums[threadIdx.x] += before;
         __syncthreads();
     }
-    long long sum = sums[threadIdx.x];
-    __syncthreads();
-    return sum;
+    return sums[threadIdx.x];
 }
 
 // Sums inside each block, and the block's total.
@@ -57,7 +55,6 @@ __global__ void scan_totals(long long* totals, int blocks) {
         if (threadIdx.x == BLOCK - 1) last = sum;
         __syncthreads();
         carry = last;
-        __syncthreads();
     }
 }
 

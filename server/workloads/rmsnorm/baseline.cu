@@ -21,9 +21,7 @@ __device__ float block_sum(float value) {
         if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
         __syncthreads();
     }
-    float sum = partial[0];
-    __syncthreads();
-    return sum;
+    return partial[0];
 }
 
 // One block per row.

@@ -19,9 +19,7 @@ __device__ float block_sum(float value) {
         if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
         __syncthreads();
     }
-    float sum = partial[0];
-    __syncthreads();
-    return sum;
+    return partial[0];
 }
 
 // The maximum over the block, known to all of its threads.
@@ -33,9 +31,7 @@ __device__ float block_max(float value) {
         if (threadIdx.x < half) partial[threadIdx.x] = fmaxf(partial[threadIdx.x], partial[threadIdx.x + half]);
         __syncthreads();
     }
-    float most = partial[0];
-    __syncthreads();
-    return most;
+    return partial[0];
 }
 
 // One block per row.

@@ -10,9 +10,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> Arrays:
-    # A common offset per row: without subtracting the maximum, some rows overflow.
-    offset = rng.uniform(-100, 100, (sizes["R"], 1))
-    return {"x": offset + 2 * rng.standard_normal((sizes["R"], sizes["C"]))}
+    # Rows lie far from zero, and every third has a peak, often at its end: whoever misses the maximum overflows.
+    r, c = sizes["R"], sizes["C"]
+    x = rng.uniform(-100, 100, (r, 1)) + 2 * rng.standard_normal((r, c))
+    x[::6, -1] += 100
+    x[np.arange(3, r, 6), rng.integers(0, c, len(x[3::6]))] += 100
+    return {"x": x}
 
 
 def reference(given: Arrays, sizes: Mapping[str, int]) -> Arrays:
