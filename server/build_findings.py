@@ -111,7 +111,7 @@ def _finding(found: Diagnostic, sources: Sources, arch: str) -> Finding:
         kernel=short_name(demangle(symbol)) if symbol and found.program == "ptxas" else None,
         location=location,
         related=_instantiations(found, sources, location),
-        excerpt=_excerpt(location, found, sources),
+        excerpt=_excerpt(location, sources),
         evidence=evidence,
         suggestion=suggestion(name, found, arch),
     )
@@ -187,7 +187,7 @@ def _first_match(sources: Sources, pattern: re.Pattern[str]) -> Location | None:
 def _header(path: str) -> str:
     """A file that is not the candidate's, as an #include names it: no path of this machine."""
     inside = re.search(r".*/include/(?:cccl/|c\+\+/\d+/)?(.+)", path)
-    return f"<{inside[1] if inside else PurePosixPath(path).name}>"
+    return f"<{inside[1]}>" if inside else PurePosixPath(path).name
 
 
 def _column(found: Diagnostic, line: str | None) -> int | None:
@@ -202,12 +202,11 @@ def _column(found: Diagnostic, line: str | None) -> int | None:
     return found.caret + 1 if source.startswith(found.echo[: found.caret + 1]) else None
 
 
-def _excerpt(location: Location | None, found: Diagnostic, sources: Sources) -> str | None:
+def _excerpt(location: Location | None, sources: Sources) -> str | None:
     line = sources.line(location.file, location.line) if location else None
-    shown = line if line is not None else found.echo
-    if shown is None or not shown.strip():
+    if line is None or not line.strip():
         return None
-    text, start = shown.strip(), len(shown) - len(shown.lstrip())
+    text, start = line.strip(), len(line) - len(line.lstrip())
     if len(text) <= _EXCERPT_CHARACTERS:
         return text
     middle = max(((location.column if location else None) or 1) - 1 - start - _EXCERPT_CHARACTERS // 2, 0)

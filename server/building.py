@@ -32,6 +32,11 @@ Compiler = Literal["nvcc", "nvrtc"]
 _NO_HOST_COMPILER = re.compile(
     r"gcc: (?:No such file|not found|command not found)|preprocess host compiler properties"
 )
+_KILLED = re.compile(
+    r"^Killed$|(?:Killed|Terminated) signal terminated program|died due to signal (?:9|15)\b", re.MULTILINE
+)
+_ABSOLUTE_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[\"<](/[^\">\n]{0,200})", re.MULTILINE)
+_RELATIVE_HINT = "Include files below the root by relative paths, the toolkit's by <name>."
 _HOST_COMPILER_HINT = (
     "Install g++ (Debian: apt install g++). Sources without host code build without it, by NVRTC."
 )
@@ -42,7 +47,7 @@ class Build:
     """A finished build. `ok` says whether everything asked for was made; then `cubin` and `ptx` exist.
 
     `kind`: a program has a `main` (and `executable`); a library has host code but no `main`; a kernel-only source has
-    none. `findings` are the diagnostics, most important first; `kernels` are in the order of ptxas. `log` is what the
+    none. `findings` are the diagnostics, most important first; `kernels` come in source order. `log` is what the
     compiler printed. `finished` is the run of that compiler, `runs` are all that the answer depends on.
     """
 
@@ -91,6 +96,11 @@ def _unit(bench: Workbench, candidate: Candidate) -> nvcc.Unit:
     defines = {**declared_defines(candidate.source, candidate.main), **candidate.defines}
     plain, header = macros(checked_defines(defines), flags)
     inputs = candidate.inputs()
+    for name, digest in candidate.files.items():
+        if absolute := _ABSOLUTE_INCLUDE.search(bench.blobs.read(digest)):
+            raise InvalidRequest(
+                f"{name} includes by an absolute path: {absolute[1].decode()}", _RELATIVE_HINT
+            )
     if header:
         inputs[nvcc.MACROS_NAME] = source_input(bench.blobs.put(header.encode()))
     return nvcc.Unit(candidate.main, inputs, plain, flags)
@@ -166,8 +176,8 @@ def _require_able(log: str, arch: str) -> None:
         raise ProgramMissing("nvcc needs a host compiler and there is no g++", _HOST_COMPILER_HINT)
     if "No space left on device" in log:
         raise StorageFailure("the compiler found no space left on its disk")
-    if died := re.search(r"'(\S+)' died due to signal (9|15)\b", log):
-        raise ProgramKilled(f"{died[1]} was ended by signal {died[2]}")
+    if _KILLED.search(log):
+        raise ProgramKilled("a stage of the compiler was killed")
     if re.search(r"nvcc fatal\s*: .*(?:gpu architecture|gpu-architecture|is not defined for option)", log):
         raise InvalidRequest(
             f"this nvcc does not build for {arch}", "Ask for another arch, or update the toolkit."
@@ -187,6 +197,7 @@ def _read(bench: Workbench, made: Build, ptx_name: str, cubin_name: str) -> Buil
     if made.ok:
         told = tuple(finding for finding in told if finding.severity != "error")
         entries = [found for found in ptxas.parse(made.log) if found.is_entry]
+        entries.sort(key=lambda found: places.order(found.mangled) if places else 0)
         kernels, unfit = _fitted([_kernel(found, places) for found in entries], made, texts)
         told = ranked([*told, *unfit])
     elif not any(finding.severity == "error" for finding in told):

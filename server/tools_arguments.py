@@ -49,22 +49,22 @@ Flags = Annotated[
 class KernelArgs(Args):
     """Which kernel, how it is built, and how much is told: subclass it and describe the tool here."""
 
-    path: str | SkipJsonSchema[None] = Field(None, description="A .cu file below the root.")
-    source: str | SkipJsonSchema[None] = Field(None, description="CUDA text, instead of path.")
+    path: str | SkipJsonSchema[None] = Field(default=None, description="A .cu file below the root.")
+    source: str | SkipJsonSchema[None] = Field(default=None, description="CUDA text, instead of path.")
     id: str | SkipJsonSchema[None] = Field(
-        None, description="A candidate (c-...) of an earlier answer, instead of path."
+        default=None, description="A candidate (c-...) of an earlier answer, instead of path."
     )
     arch: str | SkipJsonSchema[None] = Field(
-        None, description="Build target such as sm_90a; default: this GPU's."
+        default=None, description="Build target such as sm_90a; default: this GPU's."
     )
     defines: Defines = Field(default_factory=dict, description="Macros: {name: value}.")
     flags: Flags = Field(default=(), description="Extra nvcc flags, such as -maxrregcount=64.")
-    detail: Detail = Field("summary", description="How much to tell.")
+    detail: Detail = Field(default="summary", description="How much to tell.")
     timeout_s: float | SkipJsonSchema[None] = Field(
-        None, gt=0, le=MAX_TIMEOUT_S, description="Deadline of each run, seconds."
+        default=None, gt=0, le=MAX_TIMEOUT_S, description="Deadline of each run, seconds."
     )
     wait_s: float = Field(
-        45, ge=0, le=MAX_WAIT_S, description="Seconds to wait before the answer becomes a job."
+        default=45, ge=0, le=MAX_WAIT_S, description="Seconds to wait before the answer becomes a job."
     )
 
     async def candidate(self, bench: Workbench) -> Candidate:

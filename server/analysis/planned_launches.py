@@ -38,6 +38,15 @@ def planned_launches(
     main: str, files: Mapping[str, str], defines: Mapping[str, str], arch: str
 ) -> dict[str, tuple[PlannedLaunch, ...]]:
     """By kernel name (without namespaces and templates), its launches whose block size is constant."""
+    try:
+        return _planned(main, files, defines, arch)
+    except RecursionError:  # an expression nested deeper than Python follows: its launches are not known
+        return {}
+
+
+def _planned(
+    main: str, files: Mapping[str, str], defines: Mapping[str, str], arch: str
+) -> dict[str, tuple[PlannedLaunch, ...]]:
     unit = read(main, files, defines, arch)
     constants = Constants(unit)
     found: dict[str, tuple[PlannedLaunch, ...]] = {}
@@ -45,7 +54,7 @@ def planned_launches(
         held = [
             PlannedLaunch(facts.threads, facts.dynamic_shared_bytes, facts.place)
             for facts in launch_facts(unit, kernel, constants)
-            if facts.threads
+            if facts.threads is not None and facts.threads > 0
         ]
         held += [
             PlannedLaunch(block.size, None) for block in scheduled_shapes(files[main], kernel, constants)

@@ -28,12 +28,12 @@ def cuts() -> Iterator[Cut]:
     yield from (Cut(count, full, 3) for count in (6, 5, 4, 3, 2, 1) for full in (1, 0))
 
 
-def fits(told: object) -> bool:
-    """Whether a text, or data as compact JSON, keeps the default limit, by a careful estimate."""
+def fits(told: object, limit: int = DEFAULT_TOKENS) -> bool:
+    """Whether a text, or data as compact JSON, keeps a limit of tokens, by a careful estimate."""
     if isinstance(told, str):
-        return _estimate(told) * _TEXT_MARGIN <= DEFAULT_TOKENS
+        return _estimate(told) * _TEXT_MARGIN <= limit
     compact = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
-    return _estimate(compact) * _JSON_MARGIN <= DEFAULT_TOKENS
+    return _estimate(compact) * _JSON_MARGIN <= limit
 
 
 def _estimate(text: str) -> int:

@@ -62,7 +62,7 @@ _LINK: tuple[tuple[str, str], ...] = (
     ("multiple-definition", r"[Mm]ultiple definition"),
     ("missing-library", r"cannot find -l|Could not open"),
 )
-_CRASH = ("crash", r"died due to signal|[Ii]nternal (?:compiler )?error|LLVM ERROR|Segmentation fault")
+_CRASH = r"died due to signal|[Ii]nternal (?:compiler )?error|LLVM ERROR|Segmentation|Aborted|Bus error|Illegal instr"
 _SHARED_NAMES = frozenset({"missing-include", "error-directive", "macro-arguments", "unterminated"})
 _SYNTAX = frozenset({*(f"nvcc-{name}" for name, _ in _FRONT_END[1:8]), "nvcc-macro-arguments"})
 
@@ -83,6 +83,7 @@ SUGGESTIONS: Mapping[str, str] = {
     "ptxas-stack-size": "Recursion: raise cudaLimitStackSize before the launch, or write it as a loop.",
     "ptxas-launch-bounds": "Lower __launch_bounds__: threads times blocks must fit on one SM.",
     "ptxas-double": "Write float literals (1.0f) and float functions, unless double precision is meant.",
+    "nvcc-crash": "The compiler itself failed: simplify what changed last, or lower the optimisation (-O1).",
     "nvlink-undefined-reference": "Define the device function in a file of this program.",
     "ld-undefined-reference": "Define the function, or link its library with the flag -l.",
     "ld-missing-library": "Leave out the library, or install it where the linker looks.",
@@ -99,8 +100,8 @@ _INCLUDES: Mapping[str, str] = {
 
 def rule(found: Diagnostic) -> str:
     """The name of what a diagnostic says."""
-    if re.search(_CRASH[1], found.message):
-        return f"{_program(found)}-{_CRASH[0]}"
+    if found.severity == "error" and re.match(_CRASH, found.message):
+        return f"{_program(found)}-crash"
     if found.program in ("front end", "host compiler"):
         name = None if found.code else _named(_FRONT_END, found.message)
         if found.program == "front end" or name in _SHARED_NAMES:

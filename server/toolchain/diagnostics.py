@@ -64,8 +64,14 @@ _PATTERNS: tuple[tuple[str | None, re.Pattern[str]], ...] = (
         "host compiler",
         re.compile(
             r"(?P<file>[^\s:<][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
-            r"(?P<severity>fatal error|error|warning|note|sorry, unimplemented): "
+            r"(?P<severity>(?:internal compiler |fatal )?error|warning|note|sorry, unimplemented): "
             r"(?P<message>.*?)(?: \[(?P<code>-[\w+=-]+)\])?"
+        ),
+    ),
+    (
+        "nvcc",  # what a shell says of a stage of nvcc that crashed
+        re.compile(
+            r"(?P<message>(?:Segmentation fault|Aborted|Bus error|Illegal instruction)(?: \(core dumped\))?)"
         ),
     ),
     (

@@ -23,7 +23,7 @@ _QUICK_HEADERS = re.compile(
 _HOST_CODE = re.compile(r"host (?:functions|variables) are not allowed in JIT mode")
 _LIMIT = re.compile(
     rf"{_HOST_CODE.pattern}|cannot open source file|#error directive|namespace \"std\" has no"
-    r"|name followed by \"::\" must be|unrecognized option|__host__"
+    r"|name followed by \"::\" must be|unrecognized option|unrecognized token|__host__"
 )
 
 

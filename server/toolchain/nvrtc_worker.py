@@ -28,8 +28,7 @@ math_functions.h cassert assert.h cstdio stdio.h cstdlib stdlib.h cstring string
 sstream string vector map chrono random memory thread mutex stdexcept exception"""
 _OF_CUDA_STD = """cstdint climits cfloat cstddef limits type_traits utility array tuple algorithm functional numeric
 complex bit span optional initializer_list"""
-
-
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ALWAYS = (
     "nvcc_macros.h"  # nvcc reads math.h before every source: INFINITY and NAN are there without an include
 )
@@ -65,7 +64,7 @@ def _toolkit_folders() -> list[str]:
 def _compile(nvrtc: ModuleType, source: Path, options: list[str]) -> int:
     headers = {name: text for name, text in stand_ins().items() if not Path(name).is_file()}
     error, program = nvrtc.nvrtcCreateProgram(
-        source.read_bytes(),
+        source.read_bytes().removeprefix(_BYTE_ORDER_MARK),
         str(source).encode(),
         len(headers),
         [text.encode() for text in headers.values()],

@@ -70,6 +70,10 @@ class PtxPlaces:
                 return Place(self._files[int(loc[1])], int(loc[2]), int(loc[3]))
         return None
 
+    def order(self, function: str) -> int:
+        """The place of a function among all: compilers write PTX in the order of the source, ptxas does not."""
+        return next((number for number, name in self._functions if name == function), len(self._lines))
+
     def uses_dynamic_shared(self, function: str) -> bool:
         """Whether a function names shared memory whose size only its launch decides."""
         words = _DYNAMIC_SHARED.findall("\n".join(self._lines))

@@ -41,7 +41,8 @@ def _summary(made: Build) -> str:
         real = [finding for finding in made.errors if not finding.evidence.get("follow_up")]
         following = len(made.errors) - len(real)
         echo = f", {following} more that likely follow{'s' * (following == 1)} from it" if following else ""
-        return f"Does not build for {made.arch}: {_number(len(real), 'error')}{echo}."
+        least = " or more" if "Error limit reached" in made.log else ""
+        return f"Does not build for {made.arch}: {_number(len(real), 'error')}{least}{echo}."
     warnings = sum(finding.severity == "warning" for finding in made.findings)
     told = f"{_number(len(made.kernels), 'kernel')}, {_number(warnings, 'warning') if warnings else 'no warnings'}"
     unlaunchable = [kernel for kernel in made.kernels if not _launchable(kernel)]
