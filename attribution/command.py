@@ -56,6 +56,20 @@ _Plots = Annotated[
 ]
 _MaxGb = Annotated[float, typer.Option("--max-gb", help="Refuse larger tables.")]
 
+_Width = Annotated[float, typer.Option("--width", help="The wished half-width of the interval.")]
+_Coalitions = Annotated[int, typer.Option("--coalitions", min=2, help="Coalitions at each checkpoint.")]
+_Effect = Annotated[
+    Literal["phi", "interaction", "sigma", "worth"],
+    typer.Option("--effect", help="What is to be that narrow."),
+]
+_Repetitions = Annotated[int, typer.Option("--repetitions", min=1, help="Of each coalition.")]
+_Within = Annotated[float, typer.Option("--within", help="Variance of one rollout, p(1-p).")]
+_Between = Annotated[float, typer.Option("--between", help="Variance of the effect between checkpoints.")]
+_Pilot = Annotated[Path | None, typer.Option("--pilot", help="A rollout table that shows both variances.")]
+_Level = Annotated[Literal["compile", "pass", "fast"], typer.Option("--level", help="The pilot's level.")]
+_RolloutCost = Annotated[float | None, typer.Option("--rollout-cost", help="Price of one rollout.")]
+_CheckpointCost = Annotated[float, typer.Option("--checkpoint-cost", help="Price of one checkpoint.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the `warpwise` program."""
@@ -135,28 +149,17 @@ def save_text(path: Path, text: str) -> None:
 
 
 def plan_command(  # noqa: PLR0913, PLR0917  # one parameter for each option
-    width: Annotated[float, typer.Option("--width", help="The wished half-width of the interval.")],
-    coalitions: Annotated[int, typer.Option("--coalitions", min=2, help="Coalitions at each checkpoint.")],
-    effect: Annotated[
-        Literal["phi", "interaction", "sigma", "worth"],
-        typer.Option("--effect", help="What is to be that narrow."),
-    ] = "phi",
-    repetitions: Annotated[int, typer.Option("--repetitions", min=1)] = 1,
-    within: Annotated[float, typer.Option("--within", help="Variance of one rollout, p(1-p).")] = 0.25,
-    between: Annotated[
-        float, typer.Option("--between", help="Variance of the effect between checkpoints.")
-    ] = 0.0,
-    pilot: Annotated[
-        Path | None, typer.Option("--pilot", help="A rollout table that shows both variances.")
-    ] = None,
-    level: Annotated[Literal["compile", "pass", "fast"], typer.Option("--level")] = "pass",
+    width: _Width,
+    coalitions: _Coalitions,
+    effect: _Effect = "phi",
+    repetitions: _Repetitions = 1,
+    within: _Within = 0.25,
+    between: _Between = 0.0,
+    pilot: _Pilot = None,
+    level: _Level = "pass",
     players: _Players = None,
-    rollout_cost: Annotated[
-        float | None, typer.Option("--rollout-cost", help="Price of one rollout.")
-    ] = None,
-    checkpoint_cost: Annotated[
-        float, typer.Option("--checkpoint-cost", help="Price of one checkpoint.")
-    ] = 0.0,
+    rollout_cost: _RolloutCost = None,
+    checkpoint_cost: _CheckpointCost = 0.0,
     confidence: _Confidence = 0.95,
 ) -> None:
     """How many checkpoints and rollouts does an interval of this half-width take? Prints JSON."""

@@ -203,7 +203,8 @@ def _fitted(sample: Sample, applies: Bools, count_zero: bool) -> Fitted:
             "estimand 'all' needs every coalition at every checkpoint",
             hint="Leave --estimand out, or complete the table.",
         )
-    method = f"regression of order {fit.order} on the coalitions that were run"
+    assumed = "no interactions" if fit.order == 1 else "no interactions above pairs"
+    method = f"regression of order {fit.order} on the coalitions that were run, which assumes {assumed}"
     clusters = np.zeros(columns, dtype=np.int64)
     clusters[: len(fit.clusters)] = fit.clusters
     return Fitted(method, fit, _pad(fit.coefficients, columns), clusters)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 import numpy as np
 
@@ -152,13 +154,22 @@ class Gathering:
         )
 
     def _infer(self) -> tuple[str, ...]:
-        """Order the players as the largest coalition writes them, when all its rows agree; else by name."""
-        names = set[str]().union(*self._written)
-        largest = max(len(written) for written in self._written)
-        grand = {written for written in self._written if len(written) == largest}
-        if largest == len(names) and len(grand) == 1:
-            return check_players(next(iter(grand)))
-        return check_players(sorted(names))
+        """Order the players as all coalitions write them, where they agree; else by name, which is then said."""
+        before: dict[str, set[str]] = {name: set() for written in self._written for name in written}
+        for written in self._written:
+            for earlier, later in pairwise(written):
+                before[later].add(earlier)
+        order: list[str] = []
+        try:
+            sorter = TopologicalSorter(before)
+            sorter.prepare()
+            while sorter.is_active():
+                ready = sorted(sorter.get_ready())
+                order += ready
+                sorter.done(*ready)
+        except CycleError:
+            return check_players(sorted(before))
+        return check_players(order)
 
     def _warn_of_orders(self, players: tuple[str, ...]) -> None:
         rank = {name: i for i, name in enumerate(players)}
@@ -169,11 +180,11 @@ class Gathering:
         )
         if other:
             self._warnings.append(
-                f"{other} rows write their coalition in another order than {'+'.join(players)}: read as sets"
+                f"rows that write their coalition in another order than {'+'.join(players)}, read as sets: {other}"
             )
         if self._unnumbered:
             self._warnings.append(
-                f"{self._unnumbered} rows have no repetition number: duplicates cannot be detected"
+                f"rows without a repetition number, so that duplicates cannot be detected: {self._unnumbered}"
             )
 
     def _resolve_clusters(self) -> dict[tuple[str, str], Unit]:

@@ -32,7 +32,7 @@ def read_table(
     if size > max_gb:
         raise InvalidRequest(
             f"{file.name} has {size:.1f} GB, more than the limit of {max_gb:g} GB",
-            hint="Give a larger --max-gb (about 10 minutes for 5 GB), or count repetitions beforehand.",
+            hint="Give a larger --max-gb (a gigabyte takes some five minutes), or count repetitions beforehand.",
         )
     gathering = Gathering(players)
     for where, record in _records(file, gathering):

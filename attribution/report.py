@@ -196,8 +196,9 @@ def _table_warnings(table: RolloutTable) -> list[str]:
     counts = _counts(table)
     missing = float(str(counts["cells_of_a_full_table"])) - int(str(counts["cells"]))
     if missing > 0:
+        total = float(str(counts["cells_of_a_full_table"]))
         warnings.append(
-            f"{missing:,.0f} coalitions were not run at checkpoints whose players would form them"
+            f"coalitions not run: {missing:,.0f} of the {total:,.0f} that the players of the checkpoints form"
         )
     if table.infra.sum():
         warnings.append(f"{int(table.infra.sum())} rollouts with infra errors are left out")

@@ -76,6 +76,12 @@ def stated(world: World, rng: np.random.Generator) -> Variances:
     )
 
 
+def from_pilot(world: World, checkpoints: int, repetitions: int, rng: np.random.Generator) -> float:
+    """The half-width that one pilot promises for an experiment of that size."""
+    pilot = analyse(sample(pilot_table(world, 2, rng), "pass"), Options())
+    return expected_half_width(pilot_variances(pilot), "phi", checkpoints, 1 << world.players, repetitions)
+
+
 def main() -> None:
     start = time.perf_counter()
     rng = np.random.default_rng(1)
@@ -87,16 +93,7 @@ def main() -> None:
         for checkpoints, repetitions in SIZES:
             reached = achieved(world, checkpoints, repetitions, rng)
             promised = expected_half_width(variances, "phi", checkpoints, coalitions, repetitions)
-            pilots = [
-                expected_half_width(
-                    pilot_variances(analyse(sample(pilot_table(world, 2, rng), "pass"), Options())),
-                    "phi",
-                    checkpoints,
-                    coalitions,
-                    repetitions,
-                )
-                for _ in range(PILOTS)
-            ]
+            pilots = [from_pilot(world, checkpoints, repetitions, rng) for _ in range(PILOTS)]
             ratios = np.array(pilots) / reached
             told[name].append(
                 {

@@ -129,7 +129,7 @@ def test_designs_are_drawn_over_the_players_that_apply_and_are_reproducible(kind
 
 
 def test_shifted_fractions_average_out_what_fixed_ones_alias() -> None:
-    n, checkpoints = 8, 4000
+    n, checkpoints = 8, 1500
     signs = 2.0 * (np.arange(256)[:, None] >> np.arange(n) & 1) - 1
     game = 0.5 + 0.1 * signs[:, 0] + 0.15 * signs[:, 0] * signs[:, 1] * signs[:, 2]
     game += 0.1 * signs[:, 3] * signs[:, 4] * signs[:, 5]
@@ -141,7 +141,7 @@ def test_shifted_fractions_average_out_what_fixed_ones_alias() -> None:
             for masks in design(kind, n, checkpoints, seed=5)
         ]
         bias[kind] = float(np.abs(np.mean(found, axis=0) - truth).max())
-    assert bias["shifted-4"] < 0.02
+    assert bias["shifted-4"] < 0.03
     assert bias["resolution-4"] > 0.1
 
 

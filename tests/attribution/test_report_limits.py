@@ -198,8 +198,10 @@ def test_missing_coalitions_lead_to_the_regression_and_are_counted() -> None:
         if not (row["checkpoint"] == "k-003" and row["coalition"] in (["strong"], ["weak", "left"]))
     ]
     found = document(rows, PLAYERS)
-    assert found["levels"]["pass"]["method"] == "regression of order 2 on the coalitions that were run"
-    assert "2 coalitions were not run at checkpoints whose players would form them" in found["warnings"]
+    assert found["levels"]["pass"]["method"] == (
+        "regression of order 2 on the coalitions that were run, which assumes no interactions above pairs"
+    )
+    assert "coalitions not run: 2 of the 640 that the players of the checkpoints form" in found["warnings"]
     strong = found["levels"]["pass"]["phi"]["strong"]
     exact = document(scripted(1), PLAYERS)["levels"]["pass"]["phi"]["strong"]
     assert strong["value"] == pytest.approx(exact["value"], abs=0.02)

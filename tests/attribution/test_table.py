@@ -171,16 +171,21 @@ def test_coalitions_in_another_order_are_the_same_set_and_said_so() -> None:
         if row["coalition"] == "a+b" and row["repetition"] == 1:
             row["coalition"] = "b+a"
     table = table_from_rows(rows, ["a", "b"])
-    assert table.warnings == ("6 rows write their coalition in another order than a+b: read as sets",)
+    assert table.warnings == ("rows that write their coalition in another order than a+b, read as sets: 6",)
     with pytest.raises(InvalidRequest, match=r"row 2: .*repetition 0 is listed twice"):
         table_from_rows([{**ROW, "coalition": "a+b"}, {**ROW, "coalition": "b+a"}], ["a", "b"])
 
 
-def test_players_are_ordered_as_declared_else_as_written_else_by_name() -> None:
+def test_players_are_ordered_as_declared_else_as_all_rows_write_them_else_by_name() -> None:
     rows: list[dict[str, object]] = [{**ROW, "coalition": name} for name in ("b", "a", "b+a")]
     assert table_from_rows(rows, ["a", "b", "c"]).players == ("a", "b", "c")
     assert table_from_rows(rows).players == ("b", "a")
     assert table_from_rows(rows[:2]).players == ("a", "b")
+    chain: list[dict[str, object]] = [{**ROW, "coalition": name} for name in ("c+a", "a+b")]
+    assert table_from_rows(chain).players == ("c", "a", "b")
+    mixed = table_from_rows([*rows, {**ROW, "coalition": "a+b", "repetition": 1}])
+    assert mixed.players == ("a", "b")
+    assert mixed.warnings == ("rows that write their coalition in another order than a+b, read as sets: 1",)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +207,7 @@ def test_a_table_without_repetitions_is_read_and_flagged() -> None:
     row = {key: value for key, value in ROW.items() if key != "repetition"}
     table = table_from_rows([row, row])
     assert table.outcomes.tolist() == [[0, 0, 2, 0]]
-    assert table.warnings == ("2 rows have no repetition number: duplicates cannot be detected",)
+    assert table.warnings == ("rows without a repetition number, so that duplicates cannot be detected: 2",)
 
 
 def test_clusters_are_the_cluster_column_where_there_is_one_and_must_be_complete() -> None:
