@@ -35,6 +35,7 @@ class Oracle:
     workload: Workload
     inputs: Function
     reference: Function
+    array_module: types.ModuleType | None = None
 
     def case(self, seed: int, sizes: Sizes) -> Case:
         """The inputs that a seed gives at these sizes."""
@@ -56,12 +57,22 @@ class Oracle:
         """The reference of a case: float64, or int64 for an integer output; the case is left unchanged."""
         exact = {name: _exact(array) for name, array in case.arrays.items()}
         exact |= {name: np.asarray(value, np.float64) for name, value in case.scalars.items()}
-        found = self._call("reference", self.reference, exact, dict(case.sizes))
+        found = self._call("reference", self._on_arrays, exact, dict(case.sizes))
         self._require_names("reference", found, {buffer.name: buffer for buffer in self.workload.outputs})
         return {
             buffer.name: self._output(buffer, found[buffer.name], case.sizes)
             for buffer in self.workload.outputs
         }
+
+    def _on_arrays(self, given: dict[str, Array], sizes: dict[str, int]) -> object:
+        """The reference computed with the array module, and brought back to numpy."""
+        module = self.array_module
+        if module is None:
+            return self.reference(given, sizes)
+        found: object = self.reference({name: module.asarray(array) for name, array in given.items()}, sizes)
+        if not isinstance(found, dict):
+            return found
+        return {name: module.asnumpy(array) for name, array in cast("dict[str, object]", found).items()}
 
     def _call(self, name: str, function: Function, *arguments: object) -> Mapping[str, Any]:
         try:
@@ -128,24 +139,33 @@ class Oracle:
 
 
 def load_oracle(workload: Workload, array_module: types.ModuleType | None = None) -> Oracle:
-    """The oracle of a workload; `array_module` (cupy) stands in for numpy in its code where given. Raises BadWorkload."""
+    """The oracle of a workload. With `array_module` (cupy) its reference computes there, its inputs still in numpy.
+
+    Raises BadWorkload where the file cannot be run or lacks a function.
+    """
+    plain = _run(workload)
+    reference = plain
+    if array_module is not None:
+        reference = _run(workload)
+        reference["np"] = array_module
+    for name in ("inputs", "reference"):
+        if not callable(plain.get(name)):
+            raise BadWorkload(f"{workload.name}/oracle.py has no function {name}()")
+    return Oracle(workload, plain["inputs"], reference["reference"], array_module)
+
+
+def _run(workload: Workload) -> dict[str, Any]:
+    """The names that an `oracle.py` defines."""
     path = workload.oracle_file
-    module = types.ModuleType(f"oracle_{workload.name.replace('-', '_')}")
-    module.__file__ = str(path)
+    names: dict[str, Any] = {"__name__": f"oracle of {workload.name}", "__file__": str(path)}
     try:
-        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)  # noqa: S102  # the author's file
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)  # noqa: S102  # the author's file
     except (OSError, UnicodeDecodeError) as error:
         raise BadWorkload(f"cannot read {workload.name}/oracle.py: {error}") from error
     except Exception as error:  # an author's own code may raise anything
         what = f"{workload.name}/oracle.py{_line_in(error, str(path))}: {type(error).__name__}: {error}"
         raise BadWorkload(what[:500]) from error
-    if array_module is not None:
-        module.__dict__["np"] = array_module
-    functions = [module.__dict__.get(name) for name in ("inputs", "reference")]
-    for name, function in zip(("inputs", "reference"), functions, strict=True):
-        if not callable(function):
-            raise BadWorkload(f"{workload.name}/oracle.py has no function {name}()")
-    return Oracle(workload, module.__dict__["inputs"], module.__dict__["reference"])
+    return names
 
 
 def _exact(array: Array) -> Array:

@@ -3,11 +3,14 @@
 # ruff: noqa: E501  # one case a line is read best
 
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from warpwise.server.errors import BadWorkload, NotFound
 from warpwise.server.evaluation.oracle import load_oracle
@@ -156,6 +159,36 @@ def test_a_baseline_that_cannot_be_planned_is_told(folder: Path) -> None:
     (folder / "baseline.cu").write_text(SOURCE.replace("BLOCK = 256", "BLOCK = 4096"))
     found = check_workload(folder)
     assert [check.name for check in found.checks if not check.ok] == ["baseline schedule"]
+
+
+def test_a_reference_can_be_computed_with_another_array_module(folder: Path) -> None:
+    calls: list[str] = []
+
+    class Elsewhere(ModuleType):
+        """numpy under another name, which tells where arrays go, as cupy would take them."""
+
+        def asarray(self, array: NDArray[Any]) -> NDArray[Any]:
+            calls.append("there")
+            return np.asarray(array)
+
+        def asnumpy(self, array: NDArray[Any]) -> NDArray[Any]:
+            calls.append("back")
+            return array
+
+        def multiply(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+            calls.append("multiply")
+            return np.asarray(np.multiply(a, b))
+
+    source = ORACLE.replace('given["factor"] * given["x"]', 'np.multiply(given["factor"], given["x"])')
+    (folder / "oracle.py").write_text(source)
+    workload, sizes = load(folder), {"N": 50, "T": 1}
+    plain, elsewhere = load_oracle(workload), load_oracle(workload, Elsewhere("elsewhere"))
+    case = elsewhere.case(1, sizes)
+    assert calls == []
+    assert case.arrays["x"].tobytes() == plain.case(1, sizes).arrays["x"].tobytes()
+    expected = elsewhere.expected(case)
+    assert calls == ["there"] * 3 + ["multiply"] + ["back"] * 2
+    assert expected["y"].tobytes() == plain.expected(case)["y"].tobytes()
 
 
 def test_inputs_are_rounded_to_their_types_before_the_reference_is_computed(folder: Path) -> None:
