@@ -22,6 +22,7 @@ _SPILLED = re.compile(
 _MESSAGE_CHARACTERS = 320
 _EXCERPT_CHARACTERS = 140
 _FOLLOWING_TOLD = 3
+_NOTES_IN_MESSAGE = 3
 _INSIDE_RULES = ("ptxas-unresolved-extern", "nvlink-undefined-reference")
 
 
@@ -102,8 +103,8 @@ def _finding(found: Diagnostic, sources: Sources, arch: str) -> Finding:
     evidence: dict[str, Any] = {}
     if outside:
         evidence["reported_in"] = outside
-    if found.notes:
-        evidence["notes"] = [_cut(note) for note in found.notes[:8]]
+    if len(found.notes) > _NOTES_IN_MESSAGE:
+        evidence["notes"] = [_cut(note) for note in found.notes[_NOTES_IN_MESSAGE:8]]
     return Finding(
         rule=name,
         severity=_severity(found),
@@ -131,7 +132,7 @@ def _message(found: Diagnostic) -> str:
         text = re.sub(r"\b0x([0-9a-f]+) max", lambda match: f"{int(match[1], 16):,} max", text)
     if found.program in ("nvlink", "ld"):
         text = re.sub(r"; \S+:\([^)]*\): first defined here| in '\S+\.o'$", "", text)
-    notes = "; ".join(found.notes[:3])
+    notes = "; ".join(found.notes[:_NOTES_IN_MESSAGE])
     return _cut(f"{text} ({notes})" if notes else text)
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar, Literal
 
-from ..toolchain.demangle import short_name
 from .answer import Answer, Detail
 from .fitting import Cut, cuts, fits
+from .names import short_name
 from .number import Frozen
 
 Limiter = Literal["registers", "shared memory", "warps", "blocks", "barriers"]
@@ -181,6 +181,7 @@ def _kernel_data(kernel: KernelResources, detail: Detail) -> dict[str, Any]:
 
 def _kernel_lines(kernel: KernelResources, detail: Detail) -> list[str]:
     counts = [f"{value:,} {unit}" for name, unit in _COUNTS if (value := getattr(kernel, name))]
+    counts = [count.removesuffix("s") if count.startswith("1 ") else count for count in counts]
     if kernel.uses_dynamic_shared and kernel.dynamic_shared_bytes is None:
         counts.append("dynamic shared set at launch")
     lines = [f"{_label(kernel)}: {', '.join(counts)}"]

@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 
+from ..reports.names import ANONYMOUS, short_name
+
+__all__ = ["demangle", "in_text", "short_name"]
+
 MAX_LENGTH = 4096
 _parse: Callable[[str], object] = importlib.import_module("itanium_demangler").parse
 _MANGLED = re.compile(r"_Z[A-Za-z0-9_.$]+")
-_ANONYMOUS = "(anonymous namespace)"
 _SUFFIXES = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul", "bool": ""}
 _LITERAL = re.compile(r"\((int|unsigned int|long|unsigned long|bool)\)([n-]?\d+)")
 
@@ -25,16 +28,6 @@ def demangle(symbol: str) -> str:
     native = _native()
     name = native(symbol) if native else _python(symbol)
     return name.removeprefix("void ") if name else symbol
-
-
-def short_name(name: str) -> str:
-    """A demangled name without its parameter list: `tile<32>` of `tile<32>(float*, int)`."""
-    depth = 0
-    for index, character in enumerate(name):
-        depth += (character in "<[{") - (character in ">]}")
-        if character == "(" and depth == 0 and not name.startswith(_ANONYMOUS, index) and index:
-            return name[:index]
-    return name
 
 
 def in_text(text: str) -> str:
@@ -73,7 +66,7 @@ def _python(symbol: str) -> str | None:
     return (
         None
         if parsed is None
-        else _LITERAL.sub(_as_runtime_writes, str(parsed)).replace("_GLOBAL__N_1", _ANONYMOUS)
+        else _LITERAL.sub(_as_runtime_writes, str(parsed)).replace("_GLOBAL__N_1", ANONYMOUS)
     )
 
 
