@@ -21,7 +21,6 @@ from .calls import Caller, Calls, typed_error
 from .errors import InternalError, NotFound
 from .jobs import Job
 from .prompts import PROMPTS, find_prompt
-from .tool import Tool
 from .wire import Incoming
 
 Context = ServerRequestContext[Any, Any]
@@ -48,14 +47,13 @@ class App:
     def __init__(self, calls: Calls, local: Caller, version: str) -> None:
         self.calls = calls
         self._local = local
-        self._listed = [_listed(tool) for tool in calls.tools.values()]
         self.server: Server[Any] = Server(
             "warpwise",
             title="warpwise: CUDA kernel feedback",
             version=version,
             instructions=INSTRUCTIONS + ("" if local.jobs_survive else STDIO_NOTE),
             cache_hints={"tools/list": CacheHint(ttl_ms=_DAY_MS, scope="public")},
-            get_tool_input_schema=self._input_schema,
+            get_tool_input_schema=lambda name: None,  # none of our arguments travels as a header
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -78,14 +76,12 @@ class App:
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
 
-    def _input_schema(self, name: str) -> dict[str, Any] | None:
-        tool = self.calls.tools.get(name)
-        return schemas.arguments_schema(tool) if tool else None
-
     async def _list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=self._listed)
+        return types.ListToolsResult(
+            tools=[types.Tool.model_validate(entry) for entry in await self.calls.catalog.listing()]
+        )
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         reply = await self.calls.call(self._caller(ctx), params.name, params.arguments or {}, _listener(ctx))
@@ -111,7 +107,7 @@ class App:
                 description=f"JSON schema of everything that an answer of {name} may hold.",
                 mime_type="application/schema+json",
             )
-            for name in self.calls.tools
+            for name in [entry["name"] for entry in await self.calls.catalog.listing()]
         ]
         return types.ListResourcesResult(resources=found)
 
@@ -130,7 +126,7 @@ class App:
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
         if uri.startswith(SCHEMAS):
-            tool = self.calls.find(uri.removeprefix(SCHEMAS))
+            tool = await self.calls.find(uri.removeprefix(SCHEMAS))
             text, kind = json.dumps(schemas.report_schema(tool), indent=1), "application/schema+json"
         elif uri.startswith(ARTIFACTS):
             text, kind = self._artifact(self._caller(ctx), uri.removeprefix(ARTIFACTS)), "text/plain"
@@ -174,24 +170,6 @@ class App:
         return types.GetPromptResult(
             description=prompt.description, messages=[types.PromptMessage(role="user", content=content)]
         )
-
-
-def _listed(tool: Tool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=schemas.arguments_schema(tool),
-        output_schema=schemas.answer_schema(tool),
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=None
-            if tool.read_only
-            else tool.idempotent,  # it says nothing of a read-only tool
-            open_world_hint=False,
-        ),
-    )
 
 
 def _listener(ctx: Context) -> Callable[[Job], Awaitable[None]]:

@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
+from .catalog import Catalog
 from .client import Client
 from .errors import InternalError, InvalidArguments, UnknownTool, WarpwiseError, typed_cause
 from .jobs import Cancelled, Job, Progress
@@ -49,9 +50,9 @@ class Caller:
 class Calls:
     """The tools of a daemon and the one door to them."""
 
-    def __init__(self, services: Services, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, services: Services, catalog: Catalog) -> None:
         self.services = services
-        self.tools = tools
+        self.catalog = catalog
 
     async def call(
         self,
@@ -63,7 +64,7 @@ class Calls:
     ) -> Reply:
         """Answer a call, or refuse it with a typed error. `wait_s` overrides how long before work becomes a job."""
         try:
-            tool = self.find(name)
+            tool = await self.find(name)
             args = validated(tool, arguments)
             wait = wait_s if wait_s is not None else getattr(args, "wait_s", DEFAULT_WAIT_S)
             answer = await self._answer(tool, args, caller, listener, wait)
@@ -72,13 +73,12 @@ class Calls:
         except Exception as error:  # noqa: BLE001  # the daemon's one outermost door: every failure leaves typed
             return refusal(typed_error(error, name))
 
-    def find(self, name: str) -> Tool:
+    async def find(self, name: str) -> Tool:
         """The tool of that name. Raises UnknownTool, with the nearest name."""
-        if name not in self.tools:
-            raise UnknownTool(
-                f"no tool {name!r}{_meant(name, self.tools)}", f"Tools: {', '.join(self.tools)}."
-            )
-        return self.tools[name]
+        tools = await self.catalog.tools()
+        if name not in tools:
+            raise UnknownTool(f"no tool {name[:80]!r}{_meant(name, tools)}", f"Tools: {', '.join(tools)}.")
+        return tools[name]
 
     async def stop(self) -> None:
         """End every job and see it ended, so that whoever waits for one is answered before the daemon goes."""

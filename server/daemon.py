@@ -3,17 +3,19 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import anyio
+
 from warpwise import __version__
 
 from . import stdio
 from .app import App
 from .calls import Caller, Calls
+from .catalog import Catalog
 from .client import Client
 from .config import Config
 from .process import become_subreaper
 from .services import open_services
 from .stopping import until_signal
-from .tool import load_tools
 from .wire import json_lines
 
 LOCAL_CLIENT = "local"
@@ -33,5 +35,8 @@ async def serve_stdio(config: Config) -> None:
 async def opened(config: Config, local: Caller) -> AsyncGenerator[App]:
     """The app over freshly opened services; `local` is the caller where the transport names none."""
     become_subreaper()
-    async with open_services(config) as services:
-        yield App(Calls(services, load_tools(config.toolsets)), local, __version__)
+    catalog = Catalog(config.toolsets, config.state_dir)
+    async with open_services(config) as services, anyio.create_task_group() as group:
+        group.start_soon(catalog.load_when_wanted)
+        yield App(Calls(services, catalog), local, __version__)
+        group.cancel_scope.cancel()

@@ -19,6 +19,26 @@ _NOISE = ("title", "$defs", "discriminator")
 _BOUNDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 
 
+def listing_entry(tool: Tool) -> Schema:
+    """A tool as `tools/list` shows it, in the protocol's own names."""
+    hints: Schema = {
+        "readOnlyHint": tool.read_only,
+        "destructiveHint": tool.destructive,
+        **(
+            {} if tool.read_only else {"idempotentHint": tool.idempotent}
+        ),  # it says nothing of a read-only tool
+        "openWorldHint": False,
+    }
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": arguments_schema(tool),
+        "outputSchema": answer_schema(),
+        "annotations": hints,
+    }
+
+
 @cache
 def arguments_schema(tool: Tool) -> Schema:
     """A tool's arguments as a closed object without `$ref`, titles, or empty defaults."""
@@ -29,9 +49,8 @@ def arguments_schema(tool: Tool) -> Schema:
     return schema
 
 
-@cache
-def answer_schema(tool: Tool) -> Schema:
-    """What every answer of a tool has, one level deep: a running job has only `state`, `job`, `progress` and `next`.
+def answer_schema() -> Schema:
+    """What every answer of every tool has, one level deep: a running job has only `state`, `job`, `progress` and `next`.
 
     It is small on purpose, since hosts put it in the model's context; `report_schema` has everything.
     """

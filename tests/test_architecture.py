@@ -21,10 +21,10 @@ LAYERS = (
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
     "store lease gpu jobs analysis guidance",
     "recording checkpoints candidate evaluation workloads",
-    "workbench services tool tools_arguments building build_findings profiling profile_findings profile_files",
+    "workbench services tool tools_arguments building build_findings analyzing profiling profile_findings profile_files",
     "evaluation.judging",
     "tools",
-    "schemas calls wire app",
+    "schemas catalog calls wire app",
     "daemon http http_daemon bridge",
     "cli commands demo __main__ __init__",
 )

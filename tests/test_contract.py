@@ -16,6 +16,7 @@ from mcp import Client, types
 
 from warpwise.server.app import App
 from warpwise.server.calls import Caller, Calls
+from warpwise.server.catalog import Catalog
 from warpwise.server.client import Client as Who
 from warpwise.server.schemas import report_schema
 from warpwise.server.tool import load_tools
@@ -30,7 +31,7 @@ TOOLS = load_tools()
 @pytest.fixture
 async def listed(services: Services) -> list[dict[str, Any]]:
     """The tools as they go over the wire."""
-    app = App(Calls(services, TOOLS), Caller(Who("local", ())), "0")
+    app = App(Calls(services, Catalog.of(TOOLS)), Caller(Who("local", ())), "0")
     async with Client(app.server) as client:
         answer = await client.list_tools()
     return [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in answer.tools]

@@ -79,7 +79,7 @@ async def _call(config: "Config", name: str, pairs: list[str], as_json: str | No
     caller = Caller(Client(LOCAL_CLIENT, config.roots), jobs_survive=False)
     reply = refusal(InternalError("the call was interrupted", "Call it again."))
     async with until_signal() as scope, opened(config, caller) as app:
-        tool = app.calls.tools.get(name)
+        tool = (await app.calls.catalog.tools()).get(name)
         try:
             given = given_arguments(tool, pairs, as_json) if tool else {}
         except InvalidArguments as error:

@@ -48,7 +48,9 @@ async def main(port: int, without: str | None) -> None:
         tokens = Tokens(state)
         bearer = (b"authorization", f"Bearer {tokens.ensure('suite').token}".encode())
         async with opened(Config(state, (state,)), Caller(Client("suite", (state,)))) as app:
-            await fixtures.join(app.server, fixtures.build(), frozenset(app.calls.tools), without)
+            await fixtures.join(
+                app.server, fixtures.build(), frozenset(await app.calls.catalog.tools()), without
+            )
             door = Door(tokens, LOOPBACK_HOSTS, (state,), {})
             unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
             mcp = app.server.streamable_http_app(

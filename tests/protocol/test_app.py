@@ -14,6 +14,7 @@ from mcp import Client, MCPError
 
 from warpwise.server.app import App
 from warpwise.server.calls import Caller, Calls
+from warpwise.server.catalog import Catalog
 from warpwise.server.client import Client as Caller_
 from warpwise.server.tool import load_tools
 from warpwise.server.workbench import Services
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("probes")
 @pytest.fixture
 def app(services: Services, root: Path, probes: None) -> App:
     """The app with the probe tools beside its own."""
-    return App(Calls(services, load_tools()), Caller(Caller_("local", (root,))), "1.2.3")
+    return App(Calls(services, Catalog.of(load_tools())), Caller(Caller_("local", (root,))), "1.2.3")
 
 
 @pytest.fixture(params=["legacy", "auto"])
@@ -193,7 +194,7 @@ async def test_a_three_megabyte_argument_passes(client: Client) -> None:
 
 async def test_report_schemas_and_artifacts_are_resources(client: Client, app: App) -> None:
     listed = {resource.uri for resource in (await client.list_resources()).resources}
-    assert listed == {f"warpwise://schemas/{name}" for name in app.calls.tools}
+    assert listed == {f"warpwise://schemas/{name}" for name in await app.calls.catalog.tools()}
     schema = json.loads(await _read(client, "warpwise://schemas/probe_work"))
     assert "findings" in schema["properties"]
     kept = app.calls.services.store.keep_artifact("local", "log", "grün\n".encode(), "compiler")
