@@ -25,6 +25,10 @@ _VECTOR_BASE = {
     "long": "int64", "longlong": "int64", "ulonglong": "uint64", "float": "float32", "double": "float64",
 }  # fmt: skip
 _PAIRS = {"half2": "float16", "__half2": "float16", "__nv_bfloat162": "bfloat16", "nv_bfloat162": "bfloat16"}
+# Attributes that the grammar does not know; blanked before parsing, their lengths kept.
+_ATTRIBUTE = re.compile(
+    r"\b__(?:cluster_dims|maxnreg|block_size|nv_pure)__\s*\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+)
 _NOISE = re.compile(
     r"\b(?:const|volatile|restrict|__restrict__|__restrict|__grid_constant__|std::|struct)\b|std::"
 )
@@ -34,7 +38,7 @@ _NOISE = re.compile(
 class Parameter:
     """A parameter: its written type, whether it is a pointer, and its element type where that is a known one.
 
-    Element types are named as in numpy; `void` and unknown types have None.
+    Element types are named as in numpy, `pointer` for a pointer to pointers; `void` and unknown types have None.
     """
 
     name: str
@@ -57,7 +61,8 @@ class Kernel:
 
 def kernels(source: str, defines: Mapping[str, object]) -> dict[str, Kernel]:
     """The kernels defined in a source, by name; a type alias or a define is looked through once."""
-    root = _parser().parse(source.encode()).root_node
+    plain = _ATTRIBUTE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
+    root = _parser().parse(plain.encode()).root_node
     aliases = dict(_aliases(source)) | {name: str(value) for name, value in defines.items()}
     found = (_kernel(node, aliases) for node in _walk(root) if node.type == "function_definition")
     return {kernel.name: kernel for kernel in found if kernel}
@@ -117,12 +122,13 @@ def _parameter(node: Node, aliases: Mapping[str, str]) -> Parameter:
         if declarator
         else ""
     )
+    default = node.child_by_field_name("default_value")
     shown = _text(declarator) if declarator else ""
     pointer = "*" in shown or "[" in shown
     written = " ".join(
         _text(child)
         for child in node.children
-        if child.is_named and child != declarator and child.type != "comment"
+        if child.is_named and child not in (declarator, default) and child.type != "comment"
     )
     plain = " ".join(_NOISE.sub(" ", written).split())
     if plain in aliases:
@@ -130,7 +136,8 @@ def _parameter(node: Node, aliases: Mapping[str, str]) -> Parameter:
         pointer = pointer or "*" in target
         plain = " ".join(_NOISE.sub(" ", target.replace("*", " ")).split())
     stars = "*" * shown.count("*") or ("*" if pointer else "")
-    return Parameter(name, f"{plain}{stars}", pointer, _element(plain), _place(node))
+    element = _element(plain) if len(stars) < 2 else "pointer"
+    return Parameter(name, f"{plain}{stars}", pointer, element, _place(node))
 
 
 def _element(plain: str) -> str | None:

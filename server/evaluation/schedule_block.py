@@ -23,6 +23,12 @@ _COMMENT = re.compile(r"([ \t]*//(?: |(?=\t|\Z)|(?=\S)))(.*)\Z", re.DOTALL)
 _ALMOST = re.compile(r"[ \t]*(?:/{2,4}|/\*)[ \t/*]*[ \t]schedule\b", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _TEXT_DEFINE = re.compile(r"[A-Za-z0-9_:<>.*+\-, ()]{1,64}\Z", re.ASCII)
+HELP = (
+    "Launches run in the order written. args: buffers, scratch, scalars, or integer expressions over sizes and defines "
+    "(+ - * // %, ceildiv, min, max). A launch may also have shared (bytes) and cluster. "
+    '[scratch] NAME = { dtype = "float32", shape = [...] }. [[repeat]] var = "t", count = "T" (or first, last, step) '
+    "with [[repeat.launch]] inside, nested at most twice. [tune] DEFINE = [values], require = [comparisons]."
+)
 EXAMPLE = (
     '// /// schedule\n// [define]\n// BLOCK = 256\n// [[launch]]\n// kernel = "NAME"\n'
     '// grid = ["ceildiv(N, BLOCK)"]\n// block = ["BLOCK"]\n// args = ["BUFFER", "N"]\n// ///'

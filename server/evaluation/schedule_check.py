@@ -1,6 +1,6 @@
 """Check a candidate's schedule before anything is compiled: names, kernels, arguments, device limits, size ranges."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..reports.finding import Finding
@@ -59,15 +59,18 @@ def check_schedule(
     workload: Workload,
     limits: DeviceLimits,
     defines: Mapping[str, DefineValue] | None = None,
+    included: Iterable[str] = (),
 ) -> Checked:
     """Check the schedule of a source, with `defines` in place of its own, at every preset and at sample draws.
 
-    The draws are of the workload's public rule with a fixed seed; they are not the hidden sizes of any judgement.
+    Kernels may stand in the source or in the texts that it includes. The draws are of the workload's public rule with
+    a fixed seed; they are not the hidden sizes of any judgement.
     """
     schedule, problems = read_schedule(source, file, workload, defines or {})
     found: dict[str, Kernel] = {}
     if schedule is not None:
-        found = kernels(source, schedule.defines)
+        for text in (*included, source):
+            found |= kernels(text, schedule.defines)
         checker = _Checker(source, problems, workload, found)
         for launch in schedule.launches():
             checker.launch(launch, schedule)
@@ -169,7 +172,7 @@ class _Checker:
     def sizes(self, schedule: Schedule, limits: DeviceLimits) -> None:
         """Plan at the presets and at sample draws; each problem is told once, with the first sizes that show it.
 
-        After the smallest and the largest it ends where very long schedules were planned often enough.
+        It ends early where very long schedules were planned often enough, or one is too long.
         """
         tried = [(f"preset {preset}", self.workload.presets[preset]) for preset in _PRESETS]
         tried += [
@@ -184,12 +187,13 @@ class _Checker:
             try:
                 planned += len(plan(schedule, self.kernels, self.workload, sizes, limits).launches)
             except PlanError as error:
-                planned += _ENOUGH * (error.rule == TOO_LONG)
                 if (error.rule, error.path) in told:
                     continue
                 told.add((error.rule, error.path))
                 shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
                 self._add(error.rule, f"{error.what} ({label}: {shown})", error.path, error.hint)
+                if error.rule == TOO_LONG:
+                    break
 
     def _add(self, rule: str, what: str, path: Path, hint: str | None = None) -> None:
         self.problems.add(rule, what, self.reader.document.value(path), hint)

@@ -42,6 +42,7 @@ class WorkloadView(Frozen):
     flops: Mapping[str, int]
     bytes: Mapping[str, int]
     schedule: str
+    schedule_help: str
     source: str
 
     def as_data(self, detail: Detail) -> dict[str, Any]:
@@ -69,7 +70,8 @@ class WorkloadView(Frozen):
         found += [
             f"tolerance of {name} at {self.tolerance_at}: {rule}" for name, rule in self.tolerance.items()
         ]
-        return [*found, "baseline:", self.source if detail != "summary" else self.schedule]
+        baseline = self.source if detail != "summary" else self.schedule
+        return [*found, f"schedule: {self.schedule_help}", "baseline:", baseline]
 
 
 class WorkloadsAnswer(Answer):

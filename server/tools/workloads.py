@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..evaluation.problems import Problems
-from ..evaluation.schedule_block import find_block
+from ..evaluation.schedule_block import HELP, find_block
 from ..evaluation.shipped import find, shipped, shipped_workload
 from ..evaluation.workload import SUITES, Workload
 from ..reports.answer import Detail
@@ -80,6 +80,7 @@ def _view(workload: Workload) -> WorkloadView:
         flops={preset: workload.flops(found) for preset, found in workload.presets.items()},
         bytes={preset: workload.traffic_bytes(found) for preset, found in workload.presets.items()},
         schedule=f"// /// schedule\n{_commented(block.text)}\n// ///" if block else "",
+        schedule_help=HELP,
         source=source,
     )
 

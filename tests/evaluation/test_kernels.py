@@ -62,6 +62,22 @@ def test_a_scalar_is_what_a_launcher_can_pack(written: str, element: str | None,
     assert (parameter.element, is_scalar(parameter)) == (element, scalar)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "__global__ __cluster_dims__(2, 1, (1)) void",
+        "__global__ void __launch_bounds__(256) __cluster_dims__(2)",
+        "__global__ void __maxnreg__(64)",
+        "void __global__",
+        "[[maybe_unused]] static __global__ inline void",
+    ],
+)
+def test_attributes_and_their_order_do_not_hide_a_kernel(head: str) -> None:
+    found = kernels(f"{head} k(float* a, const int n = 3, double** deep = nullptr) {{}}", {})["k"]
+    told = [(parameter.written, parameter.element) for parameter in found.parameters]
+    assert told == [("float*", "float32"), ("int", "int32"), ("double**", "pointer")]
+
+
 def test_broken_sources_do_not_break_the_reader() -> None:
     for cut in range(0, len(SOURCE), 7):
         kernels(SOURCE[:cut], {})

@@ -72,6 +72,24 @@ def test_a_sound_schedule_becomes_launches_in_numbers(check: Check) -> None:
     assert checked.plan({"N": 1000, "T": 1}).launches == (launch,)
 
 
+def test_a_kernel_may_stand_in_an_included_file(workload: Workload) -> None:
+    head, kernel = SOURCE[: SOURCE.index("__global__")] + '#include "scale.cuh"\n', KERNEL
+    limits = device_limits("sm_90")
+    assert check_schedule(head, "mine.cu", workload, limits, included=[kernel]).ok
+    assert not check_schedule(head, "mine.cu", workload, limits).ok
+
+
+def test_line_ends_and_indents_of_any_kind_are_read(check: Check) -> None:
+    assert check(SOURCE.replace("\n", "\r\n")).findings == ()
+    assert check(SOURCE.replace("\n// ", "\n  //\t")).findings == ()
+    assert check(SOURCE.replace("\n// [[launch]]", "\n//\n// # launches\n//[[launch]]")).findings == ()
+    (finding,) = check(
+        SOURCE.replace("BLOCK]", "BLOK]").replace('"BLOCK"', '"BLOK"').replace("\n", "\r\n")
+    ).findings
+    assert str(finding.location) == "mine.cu:8:14"
+    assert finding.excerpt == '// block = ["BLOK"]'
+
+
 def test_a_define_given_with_the_call_replaces_the_one_in_the_block(check: Check) -> None:
     plan = check(SOURCE, BLOCK=define_value("0x40")).plan({"N": 1000, "T": 1})
     assert (plan.launches[0].grid, plan.launches[0].block) == ((16, 1, 1), (64, 1, 1))

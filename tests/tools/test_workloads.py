@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from warpwise.server.errors import InvalidRequest, NotFound
+from warpwise.server.evaluation.schedule_block import HELP
 from warpwise.server.evaluation.shipped import FOLDER, shipped
 from warpwise.server.reports.answer import Detail
 from warpwise.server.tools.workloads import WorkloadsArgs, workloads
@@ -53,6 +54,7 @@ async def test_one_workload_is_told_in_full(bench: Workbench) -> None:
         "flops": {"tiny": 1006080, "small": 33751040, "medium": 2150629376, "large": 17192452096, "xl": 137489285120},
         "bytes": {"tiny": 106496, "small": 1048576, "medium": 16777216, "large": 67108864, "xl": 268435456},
         "schedule": (FOLDER / "gemm" / "baseline.cu").read_text().partition("// ///\n\n")[0] + "// ///",
+        "schedule_help": HELP,
         "tolerance_at_medium": {
             "C": "reduction over NK: |error| <= 3.9e-06·|want| + 3.1e-05·rms of the tensor"
         },
@@ -71,6 +73,7 @@ async def test_text_and_data_tell_the_same_within_900_tokens(
     facts = [
         told["about"],
         told["schedule"],
+        told["schedule_help"],
         *told["buffers"],
         *told["sizes"].values(),
         *told["hidden"].values(),
