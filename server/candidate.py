@@ -14,6 +14,7 @@ from .errors import InvalidRequest, NotFound
 
 MAX_SOURCE_BYTES = 4 << 20
 MAX_INCLUDED_FILES = 500
+MAX_PATH_CHARACTERS = 4096
 INLINE_NAME = "kernel.cu"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -113,8 +114,15 @@ def from_manifest(manifest: bytes, blobs: Blobs) -> Candidate:
 
 def resolve(client: Client, path: str) -> tuple[Path, Path]:
     """(root, file) of a path that the client named. Raises where it is missing, no file, or outside every root."""
-    if "\0" in path or not path.strip():
-        raise InvalidRequest(f"not a path: {path!r}")
+    if "\0" in path or not path.strip() or len(path) > MAX_PATH_CHARACTERS:
+        raise InvalidRequest(f"not a path: {path[:80]!r}")
+    try:
+        return _resolved(client, path)
+    except (OSError, RuntimeError) as error:
+        raise InvalidRequest(f"cannot look at {path[:80]}: {error}") from error
+
+
+def _resolved(client: Client, path: str) -> tuple[Path, Path]:
     for root in client.roots:
         found = (root / path).resolve()
         if not found.is_relative_to(root):
