@@ -118,7 +118,8 @@ def _disagree(active: Mask, mask: Array) -> bool:
     masks, bits = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     here = np.broadcast_to(active, mask.shape)
     masks[:, :threads] = np.where(here, mask & FULL_MASK, 0)
-    bits[:, :threads] = np.where(here, np.left_shift(1, np.arange(threads) % WARP), 0)
+    lane: Array = np.arange(threads, dtype=np.int64)[None, :] % WARP
+    bits[:, :threads] = np.where(here, np.left_shift(np.int64(1), lane), 0)
     named = np.bitwise_or.reduce(masks.reshape(samples, groups, WARP), axis=2)
     present = np.bitwise_or.reduce(bits.reshape(samples, groups, WARP), axis=2)
     return bool(np.any((present != 0) & (named != present)))

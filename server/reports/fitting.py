@@ -26,6 +26,7 @@ def cuts() -> Iterator[Cut]:
     """From the most that a default answer tells to the least: details go first, then kernels, then findings."""
     yield from (Cut(6, 6, 6), Cut(6, 1, 6), Cut(6, 1, 4))
     yield from (Cut(count, full, 3) for count in (6, 5, 4, 3, 2, 1) for full in (1, 0))
+    yield from (Cut(1, 0, 2), Cut(1, 0, 1))
 
 
 def fits(told: object, limit: int = DEFAULT_TOKENS) -> bool:

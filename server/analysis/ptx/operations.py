@@ -65,7 +65,7 @@ def _is_real(parts: list[str]) -> bool:
 
 
 def _unsigned(parts: list[str], value: Expr) -> Expr:
-    return apply("low32", value) if parts[-1] in ("u32", "b32") and value.op != "const" else value
+    return apply("low32", value) if parts[-1] in ("u32", "b32") else value
 
 
 def _converted(parts: list[str], given: list[Expr]) -> Expr | None:
