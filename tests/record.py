@@ -20,13 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from recorded_calls import CALLS, KERNELS
 
 from warpwise.server.calls import Caller, Calls
+from warpwise.server.catalog import Catalog
 from warpwise.server.client import Client
 from warpwise.server.config import Config
 from warpwise.server.demo.steps import SOURCE_NAME, STEPS, lay_out
 from warpwise.server.recording import write_pack
 from warpwise.server.services import open_services
 from warpwise.server.store import finished_from_json
-from warpwise.server.tool import load_tools
 from warpwise.server.workbench import Services
 
 KEPT_FACTS = ("GPU", "cuda-gdb")
@@ -39,7 +39,7 @@ async def record(out: Path, root: Path, asked: Asked) -> list[dict[str, Any]]:
     told: list[dict[str, Any]] = []
     try:
         async with open_services(Config(state, (root,))) as services:
-            calls = Calls(services, load_tools())
+            calls = Calls(services, Catalog(frozenset({"core"})))
             caller = Caller(Client("record", (root,)))
             for before, tool, arguments in asked:
                 if before != Path():

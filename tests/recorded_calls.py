@@ -37,5 +37,6 @@ CALLS: tuple[RecordedCall, ...] = (
     RecordedCall("profile", "gemm", {"set": "quick"}),
     RecordedCall("profile", "gemm", {"set": "source"}),
     RecordedCall("profile", "spill", {"set": "full"}),
+    RecordedCall("profile", "gemm", {"detail": "raw"}),
     RecordedCall("profile", "hang", {"timeout_s": 12}),
 )

@@ -9,10 +9,10 @@ import pytest
 from recorded_calls import CALLS, KERNELS, PACK, RecordedCall
 
 from warpwise.server.calls import Caller, Calls, Reply
+from warpwise.server.catalog import Catalog
 from warpwise.server.client import Client
 from warpwise.server.config import Config
 from warpwise.server.services import open_services
-from warpwise.server.tool import load_tools
 
 FAULTS: dict[str, list[tuple[str, int]]] = {
     "badapi": [("launch.failed", 4), ("launch.failed", 4), ("memcheck.api-error", 4), ("leakcheck.leak", 4)],
@@ -35,7 +35,7 @@ MANY_FINDINGS = 700
 @pytest.fixture
 async def calls(tmp_path: Path) -> AsyncIterator[Calls]:
     async with open_services(Config(tmp_path / "state", (KERNELS,), replay=PACK)) as services:
-        yield Calls(services, load_tools())
+        yield Calls(services, Catalog(frozenset({"core"})))
 
 
 async def ask(calls: Calls, call: RecordedCall) -> Reply:
