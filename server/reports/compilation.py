@@ -35,9 +35,13 @@ class Cliff(Frozen):
     blocks_now: int
     blocks_then: int
 
+    @property
+    def change(self) -> str:
+        """What happens at which value, the block size left out."""
+        return f"at {self.value:,} {self.resource}: {self.blocks_now} -> {self.blocks_then} blocks/SM"
+
     def __str__(self) -> str:
-        change = f"{self.blocks_now} -> {self.blocks_then} blocks/SM"
-        return f"at {self.value:,} {self.resource}: {change} of {self.block_threads} threads"
+        return f"{self.change} of {self.block_threads} threads"
 
 
 class KernelResources(Frozen):
@@ -132,7 +136,7 @@ class CompileAnswer(Answer):
 
     def block(self, detail: Detail) -> dict[str, Any]:
         """The kernels, without what is zero or unknown."""
-        data: dict[str, Any] = {"builds": self.builds, "arch": self.arch, "compiler": self.compiler}
+        data: dict[str, Any] = {"builds": self.builds, "arch": self.arch}
         data["kernels"] = [_kernel_data(kernel, detail) for kernel in self.kernels[:MAX_KERNELS]]
         if len(self.kernels) > MAX_KERNELS:
             data["kernels_left_out"] = len(self.kernels) - MAX_KERNELS
@@ -175,7 +179,7 @@ def _kernel_data(kernel: KernelResources, detail: Detail) -> dict[str, Any]:
         data["occupancy"] = _occupancy(kernel)
     cliff = _cliff(kernel)
     if cliff:
-        data["cliff"] = str(cliff)
+        data["cliff"] = cliff.change if len(kernel.occupancy) == 1 else str(cliff)
     return data
 
 
@@ -189,7 +193,7 @@ def _kernel_lines(kernel: KernelResources, detail: Detail) -> list[str]:
         lines.append(f"  occupancy {_occupancy(kernel)}")
     cliff = _cliff(kernel)
     if detail == "summary":
-        return [*lines, f"  {cliff}"] if cliff else lines
+        return [*lines, f"  {cliff.change if len(kernel.occupancy) == 1 else cliff}"] if cliff else lines
     lines += [f"  {held}" for held in kernel.occupancy]
     lines += [f"  {change}" for change in (kernel.next_loss, kernel.next_gain) if change]
     return [*lines, f"  symbol {kernel.mangled}"]
