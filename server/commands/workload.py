@@ -71,8 +71,9 @@ async def _compile(baseline: "Checked", arch: str) -> "Check":
     try:
         async with open_services(config) as services:
             bench = Workbench(services, Client(LOCAL_CLIENT, config.roots))
-            source = baseline.workload.baseline()
-            made = await build(bench, candidates.from_source(source, defines, (), bench.blobs), arch)
+            files = {"baseline.cu": baseline.workload.baseline_file.read_bytes()}
+            candidate = candidates.build("baseline.cu", files, defines, (), bench.blobs)
+            made = await build(bench, candidate, arch)
     except (Unavailable, ExceptionGroup) as error:
         cause = typed_cause(error)
         if not isinstance(cause, Unavailable):

@@ -82,7 +82,7 @@ class Oracle:
             raise BadWorkload(
                 f"{self.workload.name}: {name}() ran out of memory", "Use smaller sizes."
             ) from error
-        except Exception as error:  # an author's own code may raise anything
+        except (Exception, SystemExit) as error:  # an author's own code
             at = _line_in(error, str(self.workload.oracle_file))
             what = f"{self.workload.name}/oracle.py{at}: {name}() raised {type(error).__name__}: {error}"
             raise BadWorkload(what[:500]) from error
@@ -162,7 +162,7 @@ def _run(workload: Workload) -> dict[str, Any]:
         exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)  # noqa: S102  # the author's file
     except (OSError, UnicodeDecodeError) as error:
         raise BadWorkload(f"cannot read {workload.name}/oracle.py: {error}") from error
-    except Exception as error:  # an author's own code may raise anything
+    except (Exception, SystemExit) as error:  # an author's own code
         what = f"{workload.name}/oracle.py{_line_in(error, str(path))}: {type(error).__name__}: {error}"
         raise BadWorkload(what[:500]) from error
     return names
@@ -173,7 +173,7 @@ def _exact(array: Array) -> Array:
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 
-def _line_in(error: Exception, path: str) -> str:
+def _line_in(error: BaseException, path: str) -> str:
     """`:LINE` of the last frame inside the author's file, or of a syntax error."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f":{error.lineno}"

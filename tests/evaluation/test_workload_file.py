@@ -115,6 +115,7 @@ def test_a_mutilated_file_gives_problems_never_an_exception(folder: Path, data: 
     [
         ("import numpy as np", "import nonsense", "scale/oracle.py:1: ModuleNotFoundError: No module named 'nonsense'"),
         ("def reference", "def  reference(: ", "scale/oracle.py:7: SyntaxError"),
+        ("import numpy as np", "raise SystemExit(3)", "scale/oracle.py:1: SystemExit: 3"),
         ("def reference", "def referring", "scale/oracle.py has no function reference()"),
         ('"x": rng.random(n)', '"x": 1 / 0', "scale/oracle.py:5: inputs() raised ZeroDivisionError: division by zero"),
         ('"x": rng.random(n)', '"x": rng.random(n + 1)', "inputs() gives `x` the shape (101,), not (100,)"),
