@@ -72,3 +72,64 @@ async def test_a_default_debug_answer_is_short_as_text_and_as_data(calls: Calls,
     most = MOST_TOKENS.get(call.kernel, MANY_FINDINGS)
     assert tokens(reply.text) <= most, reply.text
     assert tokens(compact(reply)) <= most, compact(reply)
+
+
+PROFILED: dict[str, list[tuple[str, str | None, int | None]]] = {
+    "gemm": [
+        ("profile/uncoalesced-access", "gemm_naive", 12),
+        ("profile/bank-conflict", "transpose_conflict", 24),
+    ],
+    "spill": [("profile/register-spill", "spill", 9)],
+}
+
+
+@pytest.mark.parametrize("kernel", PROFILED)
+async def test_profile_names_what_was_planted_at_its_line(calls: Calls, kernel: str) -> None:
+    reply = await ask(calls, RecordedCall("profile", kernel))
+    assert reply.error is None, reply.text
+    found = {
+        (one["rule"], one.get("kernel"), one.get("location", {}).get("line"))
+        for one in reply.structured["findings"]
+    }
+    assert set(PROFILED[kernel]) <= found
+    if kernel == "gemm":
+        assert "32-way bank conflict" in reply.text
+
+
+async def test_a_default_profile_of_one_kernel_is_short_as_text_and_as_data(calls: Calls) -> None:
+    for kernel in ("oob", "spill"):
+        reply = await ask(calls, RecordedCall("profile", kernel))
+        assert tokens(reply.text) <= 1200, reply.text
+        assert tokens(compact(reply)) <= 1200, compact(reply)
+
+
+async def test_a_program_whose_launches_fail_is_never_profiled_clean(calls: Calls) -> None:
+    reply = await ask(calls, RecordedCall("profile", "badapi"))
+    assert [one["rule"] for one in reply.structured["findings"]] == ["profile/nothing-ran"]
+
+
+async def test_a_hung_kernel_under_the_profiler_is_a_typed_error_that_names_it(calls: Calls) -> None:
+    reply = await ask(calls, RecordedCall("profile", "hang", {"timeout_s": 12}))
+    assert reply.error is not None
+    assert (reply.error.code, "k(volatile int *)" in reply.error.what) == ("timed_out", True)
+
+
+@pytest.mark.parametrize("tool", ["debug", "profile"])
+async def test_evidence_and_raw_are_reached_by_paging(calls: Calls, tool: str) -> None:
+    kernel = "race" if tool == "debug" else "gemm"
+    reply = await ask(calls, RecordedCall(tool, kernel, {"detail": "raw"}))
+    assert reply.error is None, reply.text
+    artifact = reply.structured["artifacts"][0]
+    page = await ask_artifact(calls, artifact["uri"], 0)
+    assert page["content"]
+    assert page["size_bytes"] == artifact["size_bytes"]
+    if "next_offset" in page:
+        following = await ask_artifact(calls, artifact["uri"], page["next_offset"])
+        assert following["content"] != page["content"]
+
+
+async def ask_artifact(calls: Calls, uri: str, offset: int) -> dict[str, object]:
+    caller = Caller(Client("test", (KERNELS,)))
+    reply = await calls.call(caller, "artifact", {"uri": uri, "offset": offset})
+    assert reply.error is None, reply.text
+    return reply.structured
