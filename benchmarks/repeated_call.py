@@ -34,6 +34,7 @@ async def measure(rounds: int) -> dict[str, Any]:
             caller = Caller(Client("benchmark", (KERNELS,)))
             for tool in ASKED:
                 times: list[float] = []
+                reply = await calls.call(caller, "capabilities", {})
                 for _ in range(rounds + 1):
                     began = time.perf_counter()
                     reply = await calls.call(caller, tool, {"path": "oob.cu"}, wait_s=600)

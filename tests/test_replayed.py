@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import bpe_openai
 import pytest
@@ -128,7 +129,7 @@ async def test_evidence_and_raw_are_reached_by_paging(calls: Calls, tool: str) -
         assert following["content"] != page["content"]
 
 
-async def ask_artifact(calls: Calls, uri: str, offset: int) -> dict[str, object]:
+async def ask_artifact(calls: Calls, uri: str, offset: int) -> dict[str, Any]:
     caller = Caller(Client("test", (KERNELS,)))
     reply = await calls.call(caller, "artifact", {"uri": uri, "offset": offset})
     assert reply.error is None, reply.text
