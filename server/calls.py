@@ -4,11 +4,13 @@ Everything that is true of all tools happens here, once.
 """
 
 import difflib
+import json
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -26,6 +28,7 @@ DEFAULT_WAIT_S = 45.0
 SOONEST_S, LATEST_S = 0.25, 5.0
 _SHOWN_PROBLEMS = 5
 Listener = Callable[[Job], Awaitable[None]]
+Sent = TypeVar("Sent")
 log = logging.getLogger(__name__)
 
 
@@ -69,7 +72,7 @@ class Calls:
             wait = wait_s if wait_s is not None else getattr(args, "wait_s", DEFAULT_WAIT_S)
             answer = await self._answer(tool, args, caller, listener, wait)
             detail = self._detail(args, caller)
-            return Reply(answer.structured(detail), answer.text(detail))
+            return Reply(sendable(answer.structured(detail)), sendable(answer.text(detail)))
         except Exception as error:  # noqa: BLE001  # the daemon's one outermost door: every failure leaves typed
             return refusal(typed_error(error, name))
 
@@ -210,3 +213,26 @@ def typed_error(error: Exception, name: str) -> WarpwiseError:
         return cause
     log.error("%s failed", name[:80], exc_info=error)
     return InternalError(f"warpwise failed internally while answering {name[:80]}")
+
+
+def sendable(data: Sent) -> Sent:
+    """Data as every JSON reader takes it: text that is no Unicode is replaced, a number that is none becomes null."""
+    try:
+        json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError:
+        return cast("Sent", _cleaned(data))
+    return data
+
+
+def _cleaned(data: object) -> object:
+    if isinstance(data, str):
+        return data.encode("utf-8", "replace").decode()
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, Mapping):
+        return {
+            _cleaned(key): _cleaned(value) for key, value in cast("Mapping[object, object]", data).items()
+        }
+    if isinstance(data, list | tuple):
+        return [_cleaned(item) for item in cast("Iterable[object]", data)]
+    return data

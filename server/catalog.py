@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,7 +66,8 @@ class Catalog:
     async def load_when_wanted(self) -> None:
         """Load the tools once somebody has seen the listing, so that the first call need not wait for it."""
         await self._wanted.wait()
-        await self.tools()
+        with suppress(Exception):  # a tool that cannot be imported is told, and logged, when one is called
+            await self.tools()
 
     def _take(self, tools: Mapping[str, Tool]) -> None:
         """Hold the listing of the loaded tools, and keep it unless what is kept says the same."""

@@ -2,6 +2,8 @@
 
 WarpwiseError
 ├── InvalidRequest        the call itself is wrong: an argument, a path, a type
+│   ├── UnknownTool       no tool has that name
+│   ├── InvalidArguments  an argument is unknown, missing, or of the wrong type
 │   ├── NotFound          an id, file, kernel or artifact that does not exist
 │   └── BadWorkload       a workload's file, oracle or baseline is wrong
 ├── Unavailable           this machine lacks what the call needs

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator
 
 MAX_LINE_BYTES = 16 << 20
-_KEPT = 4096
+KEPT_BYTES = 4096
 _ID = rb'"id"\s*:\s*(\d+|"[^"\\]{0,200}")'
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
 _ID_LAST = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
@@ -19,12 +19,17 @@ class TooLong:
 
     @property
     def request_id(self) -> int | str | None:
-        """The id of the request that it was, where it stands first or last in the message as SDKs write it."""
-        found = _ID_FIRST.search(self.head) or _ID_LAST.search(self.tail)
-        if found is None:
-            return None
-        text = found[1].decode("utf-8", "replace")
-        return text[1:-1] if text.startswith('"') else int(text)
+        """The id of the request that it was, as far as its ends show it."""
+        return request_id(self.head, self.tail)
+
+
+def request_id(head: bytes, tail: bytes) -> int | str | None:
+    """The id of a message that cannot be read whole, where it stands first or last in it, as SDKs write it."""
+    found = _ID_FIRST.search(head) or _ID_LAST.search(tail)
+    if found is None:
+        return None
+    text = found[1].decode("utf-8", "replace")
+    return text[1:-1] if text.startswith('"') else int(text)
 
 
 class _Line:
@@ -39,8 +44,8 @@ class _Line:
         self.size += len(part)
         self._held += part
         if self.size > self._bound:
-            self._head = self._head or bytes(self._held[:_KEPT])
-            del self._held[:-_KEPT]
+            self._head = self._head or bytes(self._held[:KEPT_BYTES])
+            del self._held[:-KEPT_BYTES]
 
     def take(self) -> bytes | TooLong:
         held, head, size = bytes(self._held), self._head, self.size

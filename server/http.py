@@ -128,9 +128,10 @@ class Guard:
             return client
         if not self._door.tokens.is_admin(headers.get(ADMIN_HEADER, "")):
             raise InvalidRequest("a root can be named only with the operator's key")
-        root = Path(unquote(named)).resolve()
-        if not root.is_dir():
-            raise InvalidRequest(f"the root {root} is not a folder")
+        root = Path(unquote(named))
+        if "\0" in str(root) or not root.is_dir():
+            raise InvalidRequest(f"the root {str(root)!r} is not a folder")
+        root = root.resolve()
         return Client(client.name, (root,), client.given, client.toolsets)
 
     async def _pipe(self, caller: Caller, receive: Receive, send: Send) -> None:

@@ -12,7 +12,7 @@ from mcp import types
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
-from .framing import MAX_LINE_BYTES, TooLong, lines
+from .framing import KEPT_BYTES, MAX_LINE_BYTES, TooLong, lines, request_id
 
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
@@ -67,11 +67,12 @@ def _parse(line: bytes | TooLong) -> types.JSONRPCMessage | None:
     try:
         return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as error:
+        asked = request_id(line[:KEPT_BYTES], line[-KEPT_BYTES:])
         if any(
             found["type"] == "json_invalid" for found in error.errors(include_input=False, include_url=False)
         ):
-            return _refusal(types.PARSE_ERROR, "not JSON")
-        return _refusal(types.INVALID_REQUEST, "not one JSON-RPC request, notification or response")
+            return _refusal(types.PARSE_ERROR, "not JSON", asked)
+        return _refusal(types.INVALID_REQUEST, "not one JSON-RPC request, notification or response", asked)
 
 
 def _refusal(code: int, message: str, request_id: int | str | None = None) -> types.JSONRPCError:

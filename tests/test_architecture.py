@@ -17,10 +17,10 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 50
 # Lowest first. A name stands for its module or package; the longest one that fits a module counts.
 LAYERS = (
     "errors framing stopping stdio",
-    "command config client blobs reports prompts toolchain.demangle",
+    "command config client components policy blobs reports prompts toolchain.demangle",
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
-    "store lease gpu jobs analysis guidance",
-    "recording checkpoints candidate evaluation workloads",
+    "store lease gpu gpu_state jobs analysis guidance",
+    "recording masking checkpoints candidate evaluation workloads",
     "workbench services tool tools_arguments building build_findings analyzing profiling profile_findings profile_files",
     "evaluation.judging",
     "tools",

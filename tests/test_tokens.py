@@ -82,3 +82,9 @@ def test_a_clients_roots_are_its_own_or_the_daemons(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
     assert tokens.add("own", (Path("/own"),)).client((Path("/daemon"),)).roots == (Path("/own"),)
     assert tokens.add("none").client((Path("/daemon"),)).roots == (Path("/daemon"),)
+
+
+@pytest.mark.parametrize("weak", ["short", "has spaces in it, many", "ünicode-ünicode-ünicode"])
+def test_a_weak_given_token_is_refused(weak: str) -> None:
+    with pytest.raises(InvalidRequest, match="too weak"):
+        given_tokens({"WARPWISE_TOKEN": weak})

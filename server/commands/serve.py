@@ -60,7 +60,10 @@ def roots_of(named: list[Path] | None) -> tuple[Path, ...]:
     for folder in named or ():
         if not folder.is_dir():
             raise InvalidRequest(f"the root {folder} is not a folder")
-    roots = tuple(folder.resolve() for folder in named or [Path.cwd()])
+    try:
+        roots = tuple(folder.resolve() for folder in named or [Path.cwd()])
+    except FileNotFoundError as error:
+        raise InvalidRequest("the working folder does not exist any more", "Name one with --root.") from error
     if not named and roots == (Path("/"),):
         print("warpwise: started in /, so no folder is served; name one with --root", file=sys.stderr)
         return ()

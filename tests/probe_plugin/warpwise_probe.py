@@ -110,3 +110,21 @@ class RootArgs(Args):
 async def probe_root(bench: Workbench, args: RootArgs) -> Answer:
     """The folders that the client may name paths below."""
     return Answer(summary=" ".join(str(root) for root in bench.client.roots))
+
+
+class OddArgs(Args):
+    """Answer with what JSON cannot carry."""
+
+
+class Odd(Answer):
+    """A lone surrogate, as in a file name that is no UTF-8, and numbers that are none."""
+
+    def block(self, detail: Detail) -> dict[str, object]:
+        """Both of them."""
+        return {"ratio": float("nan"), "names": ("\udc80", "ok")}
+
+
+@tool(title="Odd", read_only=True, long=False)
+async def probe_odd(bench: Workbench, args: OddArgs) -> Odd:
+    """Answer."""
+    return Odd(summary="odd \udc80")

@@ -29,12 +29,6 @@ def app(services: Services, root: Path, probes: None) -> App:
     return App(Calls(services, Catalog.of(load_tools())), Caller(Caller_("local", (root,))), "1.2.3")
 
 
-@pytest.fixture(params=["legacy", "auto"])
-def era(request: pytest.FixtureRequest) -> str:
-    """2025-11-25 by handshake, and 2026-07-28."""
-    return str(request.param)
-
-
 @pytest.fixture
 async def client(app: App, era: str) -> AsyncIterator[Client]:
     """A client of the app."""
@@ -168,6 +162,19 @@ async def test_progress_is_told_in_order_and_at_most_four_times_a_second(client:
     assert 1 <= len(told) <= 4 * (time.monotonic() - started) + 1
     assert told == sorted(told, key=lambda report: report[0])
     assert told[0][2] == "probe_work: step 999"
+
+
+async def test_text_that_is_no_unicode_and_numbers_that_are_none_still_reach_the_client(
+    client: Client,
+) -> None:
+    answer = await client.call_tool("probe_odd", {})
+    assert said(answer) == "odd ?"
+    assert answer.structured_content == {
+        "state": "done",
+        "summary": "odd ?",
+        "ratio": None,
+        "names": ["?", "ok"],
+    }
 
 
 async def test_fifty_calls_at_once_do_not_wait_for_each_other(client: Client) -> None:

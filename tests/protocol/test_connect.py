@@ -3,20 +3,16 @@
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
+from programs import Eventually, IsAlive, Start
 
 from warpwise.server import presence
 from warpwise.server.presence import Presence
 
-Start = Callable[..., AbstractAsyncContextManager[Any]]
-Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
-IsAlive = Callable[[Path], bool]
 Find = Callable[[], Presence]
 
 

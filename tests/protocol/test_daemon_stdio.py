@@ -2,17 +2,11 @@
 
 import signal
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-
-Start = Callable[..., AbstractAsyncContextManager[Any]]
-Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
-IsAlive = Callable[[Path], bool]
+from programs import Eventually, IsAlive, Start
 
 
 async def test_it_serves_and_ends_with_its_input(start: Start) -> None:
@@ -142,6 +136,19 @@ async def test_a_fifty_megabyte_line_is_refused_under_its_id_and_the_daemon_goes
         assert (refused["id"], refused["error"]["code"]) == (77, -32600)
         assert "at most" in refused["error"]["message"]
         assert (await program.call("probe_echo", text="on"))["summary"] == "on"
+
+
+async def test_a_request_that_cannot_be_read_is_refused_under_its_own_id(start: Start) -> None:
+    body = b'"method":"tools/call","params":{"name":"probe_echo","arguments":{"text":"\\ud800"}}'
+    async with start("serve") as program:
+        await program.send(b'{"jsonrpc":"2.0","id":41,' + body + b"}\n")
+        refused = await program.receive()
+        assert (refused["id"], refused["error"]["code"]) == (41, -32700)
+
+
+async def test_answers_are_json_whatever_a_tool_says(start: Start) -> None:
+    async with start("serve") as program:
+        assert (await program.call("probe_odd"))["names"] == ["?", "ok"]
 
 
 async def test_an_unfinished_last_line_still_counts(start: Start) -> None:
