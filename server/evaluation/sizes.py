@@ -14,6 +14,7 @@ SIZE_KINDS: tuple[SizeKind, ...] = get_args(SizeKind)
 LARGEST_HIDDEN = 1 << 22
 TILE = 32
 _TRIES = 2000
+_FRESH_TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +66,44 @@ def fresh_seed() -> str:
 def draw(
     rules: Mapping[str, SizeRule], require: Sequence[Expression], seed: str, count: int
 ) -> tuple[dict[str, int], ...]:
-    """`count` sets of sizes, all different where the rule has that many, each within every `require`.
+    """`count` sets of sizes, different where the rule has enough, each within every `require`.
 
     Raises BadWorkload where the rule cannot be met.
     """
     numbers = _numbers(seed)
     found: list[dict[str, int]] = []
-    for _ in range(_TRIES * count):
-        if len(found) == count:
-            break
-        turn = len(found)
+    for turn in range(count):
+        sizes = _one(rules, require, numbers, turn, found)
+        if sizes is None:
+            raise BadWorkload(
+                f"the rule for hidden sizes gave {turn} of {count} sets",
+                "Widen [hidden] or loosen `require`.",
+            )
+        found.append(sizes)
+    return tuple(found)
+
+
+def _one(
+    rules: Mapping[str, SizeRule],
+    require: Sequence[Expression],
+    numbers: Iterator[int],
+    turn: int,
+    before: list[dict[str, int]],
+) -> dict[str, int] | None:
+    """A set for this turn, one that was not drawn before where that is found soon; None where none is allowed."""
+    repeated: dict[str, int] | None = None
+    for tried in range(_TRIES):
         drawn = {
             name: rule.pick(next(numbers), rule.kinds[(turn + place) % len(rule.kinds)])
             for place, (name, rule) in enumerate(rules.items())
         }
-        if all(constraint.holds(drawn) for constraint in require) and (
-            drawn not in found or _few(rules, count)
-        ):
-            found.append(drawn)
-    if len(found) < count:
-        raise BadWorkload(
-            f"the rule for hidden sizes gave {len(found)} of {count} sets in {_TRIES * count} tries",
-            "Widen [hidden] or loosen `require`.",
-        )
-    return tuple(found)
-
-
-def _few(rules: Mapping[str, SizeRule], count: int) -> bool:
-    choices = 1
-    for rule in rules.values():
-        choices *= (rule.high - rule.low) // rule.multiple + 1
-    return choices < 8 * count
+        if all(constraint.holds(drawn) for constraint in require):
+            if drawn not in before:
+                return drawn
+            repeated = drawn
+        if repeated and tried >= _FRESH_TRIES:
+            break
+    return repeated
 
 
 def _numbers(seed: str) -> Iterator[int]:

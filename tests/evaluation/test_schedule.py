@@ -4,6 +4,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from warpwise.server.evaluation.plan import Argument, Launch, PlanError
 from warpwise.server.evaluation.schedule import Repeat
 from warpwise.server.evaluation.schedule_check import Checked, check_schedule, define_value
 from warpwise.server.evaluation.workload import Workload
+from warpwise.server.evaluation.workload_file import load
 
 from .conftest import SOURCE
 
@@ -70,6 +72,19 @@ def test_a_sound_schedule_becomes_launches_in_numbers(check: Check) -> None:
     arguments = (*pointers, Argument("float32", "factor"), Argument("int64", 1000))
     launch = Launch("scale", (4, 1, 1), (256, 1, 1), arguments, 0, None, 5)
     assert checked.plan({"N": 1000, "T": 1}).launches == (launch,)
+
+
+def test_the_documented_schedule_is_read(folder: Path) -> None:
+    for old, new in (("x = {", "A = {"), ("factor", "alpha"), ("3000000000", "300000")):
+        (folder / "workload.toml").write_text((folder / "workload.toml").read_text().replace(old, new))
+    block = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text().split("```\n")[2]
+    kernels = """
+__global__ void first(const float* A, float* partial, float alpha, int n) {}
+__global__ void step(float* partial, int t) {}
+"""
+    checked = check_schedule(block + kernels, "mine.cu", load(folder), device_limits("sm_90"))
+    assert messages(checked) == []
+    assert len(checked.plan({"N": 100, "T": 3}).launches) == 4
 
 
 def test_a_kernel_may_stand_in_an_included_file(workload: Workload) -> None:
