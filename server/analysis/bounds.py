@@ -147,9 +147,8 @@ def unbounded_axes(node: Node, access: Access) -> set[str]:
     axes = {name for op, name in used if op == "ctaid"}
     for guard in node.conditions:
         within = leaves(guard)
-        if guard.varying:
-            sized = any(op == "uniform" for op, _ in within)
-            axes -= {name for op, name in within if op == "ctaid" or (sized and op == "tid")}
-            if any(op == "opaque" for op, _ in within):
-                return set()
+        sized = guard.varying and any(op == "uniform" for op, _ in within)
+        axes -= {name for op, name in within if op == "ctaid" or (sized and op == "tid")}
+        if guard.varying and any(op == "opaque" for op, _ in within):
+            return set()
     return axes

@@ -101,7 +101,7 @@ def _masked(evaluator: Evaluator, node: Node) -> Divergence | None:
     if mask is None:
         return None
     if split is not None and split.by_data:
-        full = bool(np.all(mask == FULL_MASK))
+        full = bool(np.all(mask & FULL_MASK == FULL_MASK))
         return split if full else None
     if split is None:
         return None

@@ -24,6 +24,11 @@ _WRONG = (
 )
 
 
+# A proof names only the kind of race; what the source calls it may be finer.
+_ORDERING = {"missing-barrier", "warp-synchronous", "volatile-shared"}
+_SHARING = {"global-race", "missing-atomic", "write-conflict"}
+
+
 def topic(finding: Finding) -> str:
     """What a finding is about, whichever layer found it."""
     name = finding.rule.split("/", 1)[-1]
@@ -56,7 +61,7 @@ def _rank(finding: Finding) -> tuple[int, int, int, str, int]:
 
 
 def _same(finding: Finding, other: Finding) -> bool:
-    if topic(finding) != topic(other) or finding.kernel != other.kernel:
+    if finding.kernel != other.kernel or not _alike(finding, other):
         return False
     if finding.rule == other.rule:
         return finding.location == other.location and finding.message == other.message
@@ -64,6 +69,12 @@ def _same(finding: Finding, other: Finding) -> bool:
     if ours and theirs:
         return bool(ours & theirs)
     return bool(_lines(finding) & _lines(other))
+
+
+def _alike(finding: Finding, other: Finding) -> bool:
+    topics = {topic(finding), topic(other)}
+    proved = any(each.rule.startswith("proof/") for each in (finding, other))
+    return len(topics) == 1 or (proved and (topics <= _ORDERING or topics <= _SHARING))
 
 
 def _arrays(finding: Finding) -> set[str]:

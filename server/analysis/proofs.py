@@ -1,7 +1,8 @@
 """Race and barrier proofs of a candidate's kernels: which launch each is verified for, and what a verdict means.
 
-The launch is the smallest that still shows the kernel's ways: one block (two along each axis of the grid that a small
-kernel uses), integers that give its loops at least two iterations. A proof holds for that launch and says so.
+The launch is the smallest that still shows the kernel's ways: one block where threads work together, else two small ones
+along each axis that the kernel uses; integers that give its loops at least two iterations. A proof holds for that launch
+and says so.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from .ptx.module import Function, Module
 from .source.launches import LaunchFacts
 
 SMALL_BLOCK = 64
-SMALL_GRID_THREADS = 512
+WARP = 32
 DEFAULT_DYNAMIC_BYTES = 16 << 10
 _INTEGERS = ("s32", "u32", "b32", "s64", "u64", "b64", "u16", "s16", "u8", "s8", "b8", "b16")
 _ORDERING = ("bar", "barrier", "mbarrier", "shfl", "vote")
@@ -34,8 +35,9 @@ class Attempt:
 def attempt(kernel: PtxKernel, module: Module, launches: Sequence[LaunchFacts]) -> Attempt:
     """The launch to verify a kernel for."""
     function = kernel.function
-    block = kernel.block if _is_cooperative(function) else _shrunk(kernel.block)
-    grid = _grid(function, block)
+    together = _is_cooperative(function)
+    block = kernel.block if together else _shrunk(kernel.block)
+    grid = (1, 1, 1) if together else _grid(function)
     size = 2 * max(block.x, block.y, block.z)
     arguments = tuple(
         Argument(parameter=name, type=kind, value=size)
@@ -69,10 +71,9 @@ def _shrunk(block: Block) -> Block:
     return Block(8, 8) if block.y > 1 else Block(SMALL_BLOCK)
 
 
-def _grid(function: Function, block: Block) -> tuple[int, int, int]:
+def _grid(function: Function) -> tuple[int, int, int]:
     text = {operand for each in function.instructions for operand in each.operands}
-    small = block.size <= SMALL_GRID_THREADS
-    used = [2 if small and f"%ctaid.{axis}" in text else 1 for axis in "xyz"]
+    used = [2 if f"%ctaid.{axis}" in text else 1 for axis in "xyz"]
     return used[0], used[1], used[2]
 
 
@@ -134,17 +135,19 @@ def _race(tried: Attempt, race: Witness, count: int, origins: Origins) -> Findin
     second = _place(origins, race.second.file, race.second.line)
     shared = race.space == "shared"
     both_write = race.first.mode == race.second.mode == "write"
-    severity: Severity = "warning" if both_write and not shared else "error"
+    one_warp = race.first.thread is not None and race.second.thread is not None
+    one_warp = one_warp and (race.first.thread or 0) // WARP == (race.second.thread or 0) // WARP
+    severity: Severity = "warning" if (both_write and not shared) or (shared and one_warp) else "error"
     confidence: Confidence = "certain" if race.is_constant and not tried.kernel.block.assumed else "likely"
     one = f"thread {race.first.thread} {_verb(race.first.mode)} (line {race.first.line})"
     other = f"thread {race.second.thread} {_verb(race.second.mode)} (line {race.second.line})"
     message = f"Proved unordered on {race.space} memory: {one} what {other}, with {tried.assumption}."
-    finding = _finding(
-        tried, f"proof/{'race' if shared else 'global-race'}", severity, confidence, message, second or first
-    )
+    rule = "proof/race" if shared else "proof/global-race"
+    places = sorted((each for each in (first, second) if each is not None), key=lambda place: place.line or 0)
+    finding = _finding(tried, rule, severity, confidence, message, places[-1] if places else None)
     return finding.model_copy(
         update={
-            "related": tuple(place for place in (first,) if place is not None and place != finding.location),
+            "related": tuple(place for place in places if place != finding.location),
             "evidence": {
                 **finding.evidence,
                 "threads": [race.first.thread, race.second.thread],

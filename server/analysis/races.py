@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .evaluation import ROUND_SAMPLES, SAMPLES, Array, Evaluator, Mask
+from .evaluation import ROUND_SAMPLES, SAMPLES, Array, Block, Evaluator, Mask
 from .expressions import leaves
 from .flow import Access, Flow, Node
 
@@ -48,16 +48,24 @@ class _Pair:
 
 
 def conflicts(flow: Flow) -> list[Conflict]:
-    """Every unordered pair of accesses to shared memory that conflicts under some guess, once per pair of nodes."""
-    found: list[Conflict] = []
-    evaluators = _Evaluators(flow)
-    for count, pair in enumerate(_pairs(flow)):
-        if count >= MAX_PAIRS:
-            break
-        conflict = evaluators.judge(pair)
-        if conflict is not None:
-            found.append(conflict)
+    """Every unordered pair of accesses to shared memory that conflicts under some guess, once per pair of nodes.
+
+    Of assumed block shapes all must show it.
+    """
+    ordered = list(_pairs(flow))
+    siblings = list(_siblings(flow, ordered))[:MAX_PAIRS]
+    found = _judged(flow.block, ordered[:MAX_PAIRS], siblings)
+    for block in flow.blocks[1:] if flow.block.assumed and found else ():
+        also = {(id(each.first), id(each.second)) for each in _judged(block, ordered[:MAX_PAIRS], siblings)}
+        found = [each for each in found if (id(each.first), id(each.second)) in also]
     return found
+
+
+def _judged(block: Block, ordered: list[_Pair], siblings: list[_Pair]) -> list[Conflict]:
+    evaluators = _Evaluators(block)
+    found = [evaluators.judge(pair) for pair in ordered]
+    found += [each for each in map(evaluators.judge, siblings) if each is not None and each.decided]
+    return [conflict for conflict in found if conflict is not None]
 
 
 def _pairs(flow: Flow) -> Iterator[_Pair]:
@@ -68,6 +76,28 @@ def _pairs(flow: Flow) -> Iterator[_Pair]:
             if key not in best or best[key].warp_ordered > pair.warp_ordered:
                 best[key] = pair
         yield from (pair for pair in best.values() if _may_conflict(access, pair.first.kind, pair.second))
+
+
+def _siblings(flow: Flow, ordered: list[_Pair]) -> Iterator[_Pair]:
+    """Pairs on different ways through one stretch between barriers: threads that part at a branch run side by side."""
+    known = {(id(pair.first), id(pair.second)) for pair in ordered}
+    for start in [flow.nodes[0], *(node for node in flow.nodes if node.kind in _STOPS)] if flow.nodes else []:
+        found = [pair.second for pair in _reached(start) if pair.loop is None]
+        shared = [node for node in found if node.access is not None and node.access.space == "shared"]
+        for index, first in enumerate(shared):
+            for second in shared[index + 1 :]:
+                key = (id(first), id(second))
+                access = first.access
+                if (
+                    access is None
+                    or key in known
+                    or key[::-1] in known
+                    or first.kind == second.kind == "read"
+                ):
+                    continue
+                known.add(key)
+                if _may_conflict(access, first.kind, second):
+                    yield _Pair(first, second, None, warp_ordered=False)
 
 
 def _may_conflict(access: Access, kind: str, second: Node) -> bool:
@@ -100,13 +130,12 @@ def _reached(start: Node) -> Iterator[_Pair]:
 
 
 class _Evaluators:
-    """Evaluators of a flow, one for each loop that is a step ahead, kept because pairs share them."""
+    """Evaluators of a block shape, one for each loop that is a step ahead, kept because pairs share them."""
 
-    def __init__(self, flow: Flow) -> None:
-        self._block = flow.block
-        self._now = Evaluator(flow.block)
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._now = Evaluator(block)
         self._ahead: dict[int, Evaluator] = {}
-        self._identity: dict[tuple[int, int], bool] = {}
 
     def judge(self, pair: _Pair) -> Conflict | None:
         """The conflict of a pair, if two threads touch the same bytes."""

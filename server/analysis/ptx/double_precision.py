@@ -1,9 +1,9 @@
 """Double-precision arithmetic that a kernel without doubles runs by accident, from its PTX."""
 
 from ...reports.finding import Finding, Location
-from ..kernel_names import display_name
+from ...toolchain.demangle import demangle
 from ..origins import Origins
-from ..source.layer import KernelSource
+from ..source.layer import KernelSource, names_double
 from .kernels import PtxKernel
 from .module import Instruction
 from .places import LIBRARY, NOWHERE, where
@@ -18,7 +18,7 @@ def double_precision_findings(
     kernel: PtxKernel, source: KernelSource | None, origins: Origins
 ) -> list[Finding]:
     """One finding, at the first line of such arithmetic, where the source names no double."""
-    if source is None or source.uses_double or "double" in display_name(kernel.mangled):
+    if source is None or source.uses_double or names_double(demangle(kernel.mangled)):
         return []
     lines: dict[tuple[str, int | None], list[Instruction]] = {}
     places: dict[tuple[str, int | None], Location] = {}

@@ -15,8 +15,13 @@ class PtxKernel:
 
     mangled: str
     name: str
-    block: Block
+    blocks: tuple[Block, ...]
     function: Function
+
+    @property
+    def block(self) -> Block:
+        """The shape that is most likely."""
+        return self.blocks[0]
 
 
 def plain_name(mangled: str) -> str:
@@ -30,16 +35,16 @@ def kernels_of(module: Module, sources: Mapping[str, KernelSource]) -> list[PtxK
     for function in module.kernels:
         name = plain_name(function.name)
         if not sources or name in sources:
-            found.append(PtxKernel(function.name, name, _block(function, sources.get(name)), function))
+            found.append(PtxKernel(function.name, name, _blocks(function, sources.get(name)), function))
     return found
 
 
-def _block(function: Function, source: KernelSource | None) -> Block:
+def _blocks(function: Function, source: KernelSource | None) -> tuple[Block, ...]:
     required = function.bounds.get("reqntid")
     if required is not None:
         x, y, z = (*required, 1, 1)[:3]
-        return Block(x, y, z)
+        return (Block(x, y, z),)
     if source is not None and source.blocks:
-        return source.blocks[0]
+        return source.blocks
     bound = function.bounds.get("maxntid", (256,))
-    return Block(min(1024, bound[0]), assumed=True)
+    return (Block(min(1024, bound[0]), assumed=True),)

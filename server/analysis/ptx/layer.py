@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ...reports.finding import Finding
+from ..evaluation import Evaluator
 from ..flow import Flow, SharedArray
 from ..origins import Origins
 from ..rules.divergence import divergence_findings
@@ -10,16 +11,16 @@ from ..rules.patterns import pattern_findings
 from ..rules.races import race_findings
 from ..source.layer import KernelSource
 from .double_precision import double_precision_findings
-from .follow import Names, follow
+from .follow import Names, follow, source_name
 from .kernels import PtxKernel
-from .module import Module
+from .module import Function, Module
 from .places import LIBRARY, NOWHERE, where
 
 
 def analyze_ptx(
     module: Module, kernels: Iterable[PtxKernel], sources: Mapping[str, KernelSource], origins: Origins
 ) -> list[Finding]:
-    """The findings of every kernel; races and divergence only where the block shape is known."""
+    """The findings of every kernel; races and divergence only where the block shape is known or fits its arrays."""
     found: list[Finding] = []
     for kernel in kernels:
         source = sources.get(kernel.name)
@@ -28,15 +29,34 @@ def analyze_ptx(
         flow = follow(kernel.function, module.variables, names, kernel.block)
         if flow is not None:
             flow.arrays = {**flow.arrays, **_declared(source, flow)}
-            found += _judged(flow)
+            flow.blocks = kernel.blocks
+            fits = (
+                source is not None
+                and source.flow is not None
+                and source.flow.fits
+                and _fits(flow, kernel.function)
+            )
+            found += _judged(flow, ordered=fits or not flow.block.assumed)
         found += double_precision_findings(kernel, source, origins)
     return [finding for finding in found if finding.location not in (NOWHERE, LIBRARY)]
 
 
-def _judged(flow: Flow) -> list[Finding]:
-    known = not flow.block.assumed
-    ordered = race_findings(flow) + divergence_findings(flow) if known else []
-    return ordered + pattern_findings(flow)
+def _judged(flow: Flow, *, ordered: bool) -> list[Finding]:
+    return (race_findings(flow) + divergence_findings(flow) if ordered else []) + pattern_findings(flow)
+
+
+def _fits(flow: Flow, function: Function) -> bool:
+    """Whether every access to a shared array of known size stays inside it under the assumed block shape."""
+    sizes = {
+        source_name(name): each.size_bytes for name, each in function.variables.items() if each.size_bytes
+    }
+    evaluator = Evaluator(flow.block)
+    for node, access in flow.accesses("shared"):
+        size, addresses = sizes.get(access.base), evaluator.full(access.address)
+        active, _ = evaluator.active(node.conditions)
+        if size is not None and addresses is not None and bool((active & (addresses >= size)).any()):
+            return False
+    return True
 
 
 def _declared(source: KernelSource | None, flow: Flow) -> dict[str, SharedArray]:

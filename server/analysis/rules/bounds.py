@@ -17,7 +17,7 @@ def bounds_findings(flow: Flow, launches: Sequence[LaunchFacts], sizes: Iterable
     """Proved overruns first, then what the form of the code gives away; `sizes` are the kernel's integer parameters."""
     found = _proved(flow, launches)
     told = {(finding.location.file, finding.location.line) for finding in found if finding.location}
-    evaluator = Evaluator(flow.block)
+    evaluator = Evaluator(flow.block, facts={f"ctaid:{axis}": 0 for axis in "xyz"})
     for node, access in flow.accesses("global"):
         place = node.in_kernel
         finding = _by_form(flow, evaluator, node, access)

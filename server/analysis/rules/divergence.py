@@ -11,8 +11,9 @@ _EXCHANGES = ("__shfl", ".shfl", "__reduce", "__match")
 
 def divergence_findings(flow: Flow) -> list[Finding]:
     """One finding for every barrier or warp operation that diverges, at most one per line."""
-    found = [_barrier(flow, divergence) for divergence in divergent_barriers(flow)]
-    operations = (_warp_operation(flow, divergence) for divergence in divergent_warp_operations(flow))
+    found = [_barrier(flow, each) for each in divergent_barriers(flow) if each.guard.place.line is not None]
+    warps = (each for each in divergent_warp_operations(flow) if each.guard.place.line is not None)
+    operations = (_warp_operation(flow, divergence) for divergence in warps)
     found += [finding for finding in operations if finding is not None]
     lines: dict[object, Finding] = {}
     for finding in found:

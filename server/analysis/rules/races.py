@@ -39,7 +39,8 @@ def _groups(found: list[Conflict]) -> list[list[Conflict]]:
 
 def _missing_barrier(flow: Flow, group: list[Conflict]) -> Finding:
     shown = min(group, key=lambda conflict: (conflict.loop is not None, not conflict.decided))
-    where = shown.first if shown.loop is not None else shown.second
+    later = max(shown.first, shown.second, key=lambda node: node.place.line or 0)
+    where = shown.first if shown.loop is not None else later
     decided = shown.decided
     if shown.loop is None:
         fix = f"Put __syncthreads() between line {shown.first.place.line} and line {shown.second.place.line}"
@@ -80,7 +81,7 @@ def _short(name: str) -> str:
 
 
 def _warp_synchronous(flow: Flow, group: list[Conflict]) -> Finding:
-    shown = group[0]
+    shown = min(group, key=lambda conflict: (conflict.second.place.line or 0, conflict.first.place.line or 0))
     volatile = bool(shown.first.access and shown.first.access.volatile)
     within = all(
         conflict.first.kind == "read" and conflict.first.place.line == conflict.second.place.line

@@ -96,9 +96,10 @@ def _arrays(graph: Graph, frame: Frame) -> dict[str, SharedArray]:
 
 
 def _fitting(flow: Flow, shapes: list[Block]) -> tuple[Block, ...]:
-    """Of the assumed shapes the first under which every subscript of a shared array stays inside it."""
+    """Of the assumed shapes the first under which every subscript of a shared array stays inside it, and of a kernel
+    with two axes also the second: what depends on the shape must hold under both."""
     fitting = [shape for shape in shapes if _fits(flow, shape)]
-    return tuple((fitting or shapes)[:1])
+    return tuple((fitting or shapes)[: 2 if shapes[0].y > 1 else 1])
 
 
 def _fits(flow: Flow, shape: Block) -> bool:

@@ -1,5 +1,6 @@
 """The source layer as a whole: a candidate's files in, findings and the kernels' shapes out. It needs no toolchain."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -33,7 +34,9 @@ class KernelSource:
     @property
     def uses_double(self) -> bool:
         """Whether its text names a double."""
-        return "double" in syntax.text(self.function.node)
+        named = self.function.nodes("primitive_type", "type_identifier")
+        parameters = any(parameter.type.is_double for parameter in self.function.parameters)
+        return parameters or any(names_double(syntax.text(node)) for node in named)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -48,6 +51,11 @@ class SourceLayer:
     findings: tuple[Finding, ...]
     kernels: Mapping[str, KernelSource] = field(default_factory=dict[str, KernelSource])
     unreadable_lines: tuple[str, ...] = ()
+
+
+def names_double(text: str) -> bool:
+    """Whether a text uses a double type, scalar or vector."""
+    return bool(re.search(r"\bdouble[1-4]?\b", text))
 
 
 def analyze_source(

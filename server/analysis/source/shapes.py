@@ -124,23 +124,64 @@ def block_of(extents: Sequence[int]) -> Block:
 
 
 def assumed_shapes(unit: Unit, kernel: Function, constants: Constants) -> list[Block]:
-    """Plausible shapes for a kernel that nothing launches: by its launch bounds, tile constants and the axes it uses."""
+    """Plausible shapes for a kernel that nothing launches, most plausible first: by how it computes its indices, its
+    launch bounds, tile constants and the axes it uses."""
     used = axes_used(kernel, "threadIdx") | axes_used(kernel, "blockDim")
-    tiles = _tile_sizes(unit, constants)
     bound = _launch_bound(kernel, constants)
-    indirect = _indirect_shapes(unit, constants)
+    strides = _index_strides(kernel, constants)
     if "z" in used:
-        shapes = [Block(8, 8, 4, assumed=True), Block(4, 4, 4, assumed=True)]
+        shapes = [Block(8, 8, 4), Block(4, 4, 4)]
     elif "y" in used:
-        sides = [tile for tile in tiles if tile <= 32] + list(_SQUARE)
-        shapes = [Block(side, side, assumed=True) for side in dict.fromkeys(sides)]
-        shapes += [Block(x, y, assumed=True) for x in dict.fromkeys(sides) for y in (16, 8, 4, 2) if y < x]
-        shapes.sort(key=lambda shape: bound is not None and shape.size != bound)
+        shapes = _plane_shapes(_tile_sizes(unit, constants), strides, bound)
     else:
-        plain = ([bound] if bound else []) + [tile for tile in tiles if tile >= 32] + list(_PLAIN)
-        shapes = [Block(count, assumed=True) for count in dict.fromkeys(plain)]
-    fitting = [shape for shape in indirect + shapes if bound is None or shape.size <= bound]
-    return fitting or indirect + shapes
+        plain = [
+            bound,
+            strides.get("x"),
+            *(tile for tile in _tile_sizes(unit, constants) if tile >= 32),
+            *_PLAIN,
+        ]
+        shapes = [Block(count) for count in plain if count is not None]
+    shapes = _indirect_shapes(unit, constants) + shapes
+    known = [
+        replace(shape, assumed=True)
+        for shape in dict.fromkeys(shapes)
+        if shape.size <= (bound or MAX_THREADS)
+    ]
+    return known or [Block(32, assumed=True)]
+
+
+def _plane_shapes(tiles: list[int], strides: dict[str, int], bound: int | None) -> list[Block]:
+    """Shapes with two axes: those whose rows are as wide as the index says first, then squares, then flatter ones."""
+    shapes: list[Block] = []
+    wide, high = strides.get("x"), strides.get("y")
+    if wide is not None and bound is not None and bound % wide == 0:
+        shapes.append(Block(wide, bound // wide))
+    if wide is not None and high is not None:
+        shapes.append(Block(wide, high))
+    sides = list(dict.fromkeys([*(tile for tile in tiles if tile <= 32), *_SQUARE]))
+    rest = [Block(side, side) for side in sides] + [
+        Block(x, y) for x in sides for y in (16, 8, 4, 2) if y < x
+    ]
+    return shapes + sorted(rest, key=lambda shape: bound is not None and shape.size != bound)
+
+
+def _index_strides(kernel: Function, constants: Constants) -> dict[str, int]:
+    """How far apart blocks are along each axis where an index is `blockIdx.x * STRIDE + threadIdx.x`."""
+    found: dict[str, int] = {}
+    for node in kernel.nodes("binary_expression"):
+        left, right = syntax.field(node, "left"), syntax.field(node, "right")
+        if syntax.text(syntax.field(node, "operator")) != "+" or left is None or right is None:
+            continue
+        for product, thread in ((left, right), (right, left)):
+            axis = re.fullmatch(r"threadIdx\.([xyz])", syntax.text(thread))
+            if axis is None or product.type != "binary_expression":
+                continue
+            sides = [syntax.field(product, "left"), syntax.field(product, "right")]
+            named = [side for side in sides if syntax.text(side) != f"blockIdx.{axis[1]}"]
+            value = constants.number(named[0]) if len(named) == 1 else None
+            if value is not None and 0 < value <= MAX_THREADS:
+                found.setdefault(axis[1], value)
+    return found
 
 
 def _indirect_shapes(unit: Unit, constants: Constants) -> list[Block]:
@@ -150,8 +191,7 @@ def _indirect_shapes(unit: Unit, constants: Constants) -> list[Block]:
         for launch in unit.launches
         if launch.kernel not in unit.functions
     ]
-    known = [replace(block_of(extents), assumed=True) for extents in found if extents is not None]
-    return [shape for shape in dict.fromkeys(known) if shape.size <= MAX_THREADS]
+    return [block_of(extents) for extents in found if extents is not None]
 
 
 def axes_used(kernel: Function, built_in: str) -> set[str]:
