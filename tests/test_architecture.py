@@ -19,7 +19,7 @@ LAYERS = (
     "errors framing stopping stdio",
     "command config client components policy blobs reports prompts toolchain.demangle",
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
-    "store lease gpu gpu_state jobs analysis guidance",
+    "store migrations lease gpu gpu_state jobs analysis guidance",
     "recording masking checkpoints candidate evaluation workloads",
     "workbench services tool tools_arguments building build_findings analyzing profiling profile_findings profile_files",
     "evaluation.judging",
