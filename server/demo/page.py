@@ -19,8 +19,8 @@ def write_page(seen: "Sequence[Seen]", live: bool) -> str:
         "Everything was measured live."
         if live
         else (
-            "Compile and analysis ran here; what the sanitizers and the profiler say was recorded on an NVIDIA H200 and is "
-            "replayed: every answer says so."
+            "Compile and analysis ran here; what the sanitizers and the profiler say was recorded on an NVIDIA H200 "
+            "and is replayed: every answer says so."
         )
     )
     body = [
@@ -97,15 +97,15 @@ def _figures(kernel: Mapping[str, Any], part: str) -> Mapping[str, float]:
 
 def _point(title: str, kernel: Mapping[str, Any]) -> Point | None:
     found = _figures(kernel, "roofline")
-    if not found.get("flop_per_byte") or not found.get("FP32_gflops"):
+    if not found.get("flop_per_byte") or not found.get("fp32_gflops"):
         return None
-    return Point(title, found["flop_per_byte"], found["FP32_gflops"])
+    return Point(title, found["flop_per_byte"], found["fp32_gflops"])
 
 
 def _roof(kernels: Sequence[Mapping[str, Any]]) -> Roof | None:
     """The peaks behind the percentages that the profiler gave."""
     for kernel in kernels:
         found, dram_pct = _figures(kernel, "roofline"), _figures(kernel, "used_pct").get("dram")
-        if found.get("FP32_pct") and found.get("FP32_gflops") and found.get("dram_gb_s") and dram_pct:
-            return Roof(found["FP32_gflops"] / found["FP32_pct"] * 100, found["dram_gb_s"] / dram_pct * 100)
+        if found.get("fp32_pct") and found.get("fp32_gflops") and found.get("dram_gb_s") and dram_pct:
+            return Roof(found["fp32_gflops"] / found["fp32_pct"] * 100, found["dram_gb_s"] / dram_pct * 100)
     return None

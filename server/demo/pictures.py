@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT = 640, 360
+WIDTH, HEIGHT = 460, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 24, 52
 
 
@@ -76,7 +76,7 @@ def bars(rows: Sequence[tuple[str, float | None, str]]) -> str:
     for number, (name, value, note) in enumerate(rows):
         top = TOP + number * step
         parts.append(f'<text class="label" x="0" y="{top}">{escape(name)}</text>')
-        length = 0.0 if value is None else max(2.0, (WIDTH - 230) * value / longest)
+        length = 0.0 if value is None else max(2.0, (WIDTH - 90) * value / longest)
         if value is not None:
             parts.append(f'<rect class="bar" x="0" y="{top + 6}" width="{length:.1f}" height="16" rx="3"/>')
         parts.append(

@@ -81,23 +81,18 @@ async def _ask(console: Console, client: Client, step: Step, question: Question)
     arguments: dict[str, Any] = {"path": SOURCE_NAME, **question.arguments}
     shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     started = time.monotonic()
+    with console.status(f"{question.tool} ...") as status, anyio.fail_after(1200):
 
-    async def told(progress: float, total: float | None, message: str | None) -> None:
-        console.print(f"[dim]  ... {escape(message or '')}[/dim]", end="\r")
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            status.update(escape(message or question.tool))
 
-    with anyio.fail_after(1200):
         result = await client.call_tool(question.tool, arguments, progress_callback=told)
         while (data := cast("dict[str, Any]", result.structured_content or {})).get("state") == "running":
             result = await client.call_tool("job", {"id": data["job"]}, progress_callback=told)
     wall_s = time.monotonic() - started
     text = "\n".join(block.text for block in result.content if block.type == "text")
-    title = f"{question.tool}({escape(shown)})"
-    style = (
-        "red"
-        if result.is_error or any(f["severity"] == "error" for f in data.get("findings", ()))
-        else "green"
-    )
-    console.print(
-        Panel(escape(text), title=f"{title}  {wall_s:.2f} s", title_align="left", border_style=style)
-    )
+    failed = result.is_error or any(found["severity"] == "error" for found in data.get("findings", ()))
+    title = f"{question.tool}({escape(shown)})  {wall_s:.2f} s"
+    style = "red" if failed else "green"
+    console.print(Panel(escape(text), title=title, title_align="left", border_style=style))
     return Seen(step, question, text, data, wall_s)
