@@ -128,13 +128,8 @@ def _build(folder: Path) -> Image:
         timeout_s=700,
     )
     limits = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096")  # no more than this machine may give
-    return Image(
-        "localhost/warpwise",
-        engine,
-        ("--network=none", *limits),
-        ("--security-opt=unmask=ALL",),
-        has_ncu=False,
-    )
+    flags = ("--security-opt=seccomp=unconfined", "--security-opt=unmask=ALL")
+    return Image("localhost/warpwise", engine, ("--network=none", *limits), flags, has_ncu=False)
 
 
 def _package_settings(folder: Path) -> list[str]:
