@@ -33,7 +33,7 @@ class AnalyzeArgs(KernelArgs):
     """Find races, divergent barriers, bad bounds, slow access, spills, doubles in source, PTX, SASS; prove no races."""
 
     layers: tuple[Layer, ...] = Field(
-        LAYERS, description="Which layers to look at; source alone needs no build."
+        default=LAYERS, description="Which layers to look at; source alone needs no build."
     )
 
 
