@@ -27,14 +27,14 @@ def code_of(document: str) -> str:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_make_target_that_a_document_names_exists(document: str) -> None:
-    named = set(re.findall(r"^make (?:\w+=\S+ )?([a-z-]+)", code_of(document), re.MULTILINE))
+    named = set(re.findall(r"^(?:\$ )?make (?:\w+=\S+ )?([a-z-]+)", code_of(document), re.MULTILINE))
     targets = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
     assert named - targets == set()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_command_that_a_document_names_exists(document: str) -> None:
-    named = set(re.findall(r"^warpwise ([a-z-]+)", code_of(document), re.MULTILINE))
+    named = set(re.findall(r"^(?:\$ )?warpwise ([a-z-]+)", code_of(document), re.MULTILINE))
     known = set(typer.main.get_group(build([])).commands)
     assert named - known == set()
 
