@@ -71,6 +71,17 @@ class Child:
         """Whether it has not ended yet."""
         return self._process.returncode is None
 
+    async def hear(self, line: bytes, patience_s: float) -> bool:
+        """Whether it says this line first, within seconds; only before `attend`."""
+        held = b""
+        with anyio.move_on_after(patience_s):
+            try:
+                while self._process.stdout and not held.endswith(b"\n") and len(held) < len(line):
+                    held += await self._process.stdout.receive(len(line) - len(held))
+            except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return False
+        return held == line
+
     async def attend(
         self, stdin: bytes = b"", timeout_s: float = 60.0, max_output_bytes: int = 1 << 20
     ) -> Ended:

@@ -1,9 +1,10 @@
 """Workers started ahead of the command that will use them: used once, then replaced. It runs no command itself.
 
 Starting Python, importing a library and making a CUDA context takes longer than a small kernel takes to build, check and
-time. A ready worker has done all that and waits for one line on its standard input: the arguments, as JSON.
+time. A ready worker has done all that, has said so, and waits for one line on its standard input: the arguments, as JSON.
 """
 
+import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -12,14 +13,17 @@ from pathlib import Path
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from .command import Command
 from .errors import WarpwiseError
 from .process import Child
 
 WAIT_ARGUMENT = "--wait"
+READY_LINE = b"ready\n"
 READY_PROGRAMS = {"nvrtc": 3, "oracle": 3, "launcher": 2}
 IDLE_S = 600.0
+START_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,12 @@ class Worker:
 
     child: Child
     folder: Path
+
+    async def discard(self) -> None:
+        """End it unused, and remove its folder."""
+        await self.child.end()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(self.folder, ignore_errors=True))
 
 
 Starter = Callable[[Key], Awaitable[Worker]]
@@ -65,7 +75,7 @@ class ReadyWorkers:
             worker = waiting.pop(0)
             if worker.child.alive:
                 return worker
-            await worker.child.end()
+            await worker.discard()
         return None
 
     def replace(self, key: Key, start: Starter) -> None:
@@ -77,12 +87,13 @@ class ReadyWorkers:
 
     async def _start(self, key: Key, start: Starter) -> None:
         try:
-            async with self._hold(key.device):
-                worker = await start(key)
+            worker = await self._until_ready(key, start)
         except WarpwiseError:
             return  # the next command of this key starts cold and meets the same error where it can be told
         finally:
             self._starting[key] -= 1
+        if worker is None:
+            return
         waiting = self._waiting.setdefault(key, [])
         waiting.append(worker)
         try:
@@ -90,4 +101,17 @@ class ReadyWorkers:
         finally:
             if worker in waiting:
                 waiting.remove(worker)
-                await worker.child.end()
+                await worker.discard()
+
+    async def _until_ready(self, key: Key, start: Starter) -> Worker | None:
+        """A started worker that has said that it is ready; None where it did not."""
+        ready = False
+        async with self._hold(key.device):
+            with anyio.CancelScope(shield=True):
+                worker = await start(key)
+            try:
+                ready = await worker.child.hear(READY_LINE, START_PATIENCE_S)
+            finally:
+                if not ready:
+                    await worker.discard()
+            return worker if ready else None

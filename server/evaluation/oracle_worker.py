@@ -19,9 +19,11 @@ from .workload_file import load
 
 
 def main(arguments: list[str]) -> int:
-    """Do what `spec.json` asks; `--wait` first waits for a line. Exits 0, also for a refused workload."""
-    if arguments == ["--wait"] and not sys.stdin.readline():
-        return 0
+    """Do what `spec.json` asks; `--wait` first says `ready` and waits for a line. Exits 0, even refusing."""
+    if arguments == ["--wait"]:
+        print("ready", flush=True)
+        if not sys.stdin.readline():
+            return 0
     spec = json.loads(Path("spec.json").read_bytes())
     try:
         oracle = load_oracle(load(Path(spec["workload"])))

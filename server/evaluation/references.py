@@ -36,13 +36,31 @@ class InputSet:
 
 @dataclass(frozen=True, slots=True)
 class InputSets:
-    """All sets of an evaluation: `inputs` is the file that the launcher reads; references stay on this side."""
+    """All sets of an evaluation: `inputs` is the file that the launcher reads; references stay on this side.
+
+    The sets from number `visible` on are of hidden sizes.
+    """
 
     sets: tuple[InputSet, ...]
+    visible: int
     inputs: Input
     _references: bytes
     _index: Sequence[Mapping[str, tuple[int, int, str]]]
     _workload: Workload
+
+    @property
+    def hidden_numbers(self) -> range:
+        """The numbers of the sets of hidden sizes."""
+        return range(self.visible, len(self.sets))
+
+    def is_hidden(self, number: int) -> bool:
+        """Whether a set is of hidden sizes."""
+        return number >= self.visible
+
+    def at(self, number: int) -> str:
+        """`at N = 5, M = 7 (hidden)`."""
+        listed = ", ".join(f"{name} = {value}" for name, value in self.sets[number].sizes.items())
+        return f"at {listed}" + (" (hidden)" if self.is_hidden(number) else "")
 
     def reference(self, number: int, name: str) -> NDArray[Any]:
         """The reference of an output of a set: float64, or int64 for an integer output."""
@@ -71,8 +89,13 @@ def command(workload: Workload, requests: Sequence[SetRequest], blobs: Blobs, ti
     return Command("oracle", (), inputs, outputs, kind="analyze", timeout_s=timeout_s)
 
 
-def parse(finished: Finished, workload: Workload, requests: Sequence[SetRequest], blobs: Blobs) -> InputSets:
-    """The sets of a finished oracle. Raises BadWorkload as the oracle said, UnreadableOutput where it said nothing."""
+def parse(
+    finished: Finished, workload: Workload, requests: Sequence[SetRequest], visible: int, blobs: Blobs
+) -> InputSets:
+    """The sets of a finished oracle, the first `visible` of which are of visible sizes.
+
+    Raises BadWorkload as the oracle said, UnreadableOutput where it said nothing.
+    """
     if "refused.json" in finished.files:
         refused = json.loads(blobs.read(finished.files["refused.json"].digest))
         raise BadWorkload(str(refused["what"]), str(refused["hint"]))
@@ -90,4 +113,4 @@ def parse(finished: Finished, workload: Workload, requests: Sequence[SetRequest]
     )
     references = [{name: tuple(entry) for name, entry in held["references"].items()} for held in index]
     content = blobs.read(finished.files["references.bin"].digest)
-    return InputSets(sets, finished.built("inputs.bin"), content, references, workload)
+    return InputSets(sets, visible, finished.built("inputs.bin"), content, references, workload)

@@ -1,15 +1,22 @@
 """How much faster, for certain? Paired, interleaved samples in; median, 95 % interval, comparison out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..reports.speedup import Comparison, SpeedupReport
+from .launched import TimingResult
+from .trial import Flush
+from .workload import Sizes
+
 MINIMAL_EFFECT = 0.01
 RESAMPLES = 2000
-Comparison = Literal["FASTER", "SLOWER", "SAME", "INCONCLUSIVE"]
+FLUSHES: Mapping[Flush, str] = {
+    "read": "persisting L2 reset, memset and read of 2 x L2",
+    "memset": "persisting L2 reset, memset of 2 x L2",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +64,28 @@ def speedup(a_us: Sequence[float], b_us: Sequence[float]) -> Speedup:
 def _resolution(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """The clock's tick as a part of the time: a median of quantised times is never known better (32 ns, H200)."""
     return 0.016 / float(min(np.median(first), np.median(second)))
+
+
+def report(timing: TimingResult, first: str, second: str, sizes: Sizes, flush: Flush) -> SpeedupReport | None:
+    """The speed-up of one timed program over another; None where too few pairs were timed."""
+    cold = {name: timing.cold_us(name) for name in (first, second)}
+    try:
+        found = speedup(cold[first], cold[second])
+    except ValueError:
+        return None
+    return SpeedupReport(
+        of=first,
+        over=second,
+        comparison=found.comparison,
+        ratio=round(found.ratio, 4),
+        low=round(found.low, 4),
+        high=round(found.high, 4),
+        pairs=found.pairs,
+        cold_us={name: round(float(np.median(times)), 3) for name, times in cold.items()},
+        warm_us={
+            name: round(float(np.median([one.event_us for one in timing.warm[name]])), 3)
+            for name in (first, second)
+        },
+        sizes=dict(sizes),
+        flush=FLUSHES[flush],
+    )

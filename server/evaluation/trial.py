@@ -1,22 +1,23 @@
-"""What the launcher is asked, and what it answered: job and result as data. Nothing runs and nothing is judged here."""
+"""What the launcher is asked, as data. Nothing runs and nothing is judged here."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from ..blobs import Blobs
-from ..command import Command, Finished, GpuUse, Input, source_input
-from ..errors import ProgramTimedOut, Unavailable, UnreadableOutput
+from ..command import Command, GpuUse, Input, source_input
 from .dtypes import item_bytes
-from .plan import Argument, Launch
+from .plan import Argument, Launch, PlanError
 from .references import InputSets
 from .schedule_check import Checked
-from .workload import Workload
+from .workload import Sizes, Workload
 
 POISONS = (0xFF, 0x5A)
+DOING, TIMING = "doing.txt", "timing"
+OUTPUTS = ("result.json", "outputs.bin", DOING)
 Flush = Literal["read", "memset"]
 
 
@@ -32,9 +33,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class TimingRequest:
-    """How to time: on which sets, for how long (seconds), until which width of the log ratio's interval."""
+    """How to time: for how long (seconds), until which width of the log ratio's interval, at how many places."""
 
-    sets: tuple[int, ...]
     flush: Flush = "read"
     width: float = 0.01
     min_pairs: int = 30
@@ -54,63 +54,6 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialResult:
-    """How it went: `error` is the driver's name for what failed, `call` where; outputs are raw bytes."""
-
-    trial: Trial
-    status: Literal["ran", "failed", "not_run"]
-    error: str | None = None
-    call: str | None = None
-    outputs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    changed: tuple[str, ...] = ()
-    overrun: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One timed call: microseconds by the GPU's events, with cold caches, and by the host's clock."""
-
-    program: str
-    number: int
-    place: int
-    cold_us: float
-    wall_us: float
-
-
-@dataclass(frozen=True, slots=True)
-class TimedOutput:
-    """An output seen in timed calls, `count` times by its digest; `repeat` where it differs from the first of its set."""
-
-    program: str
-    number: int
-    count: int
-    repeat: bool
-    outputs: Mapping[str, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class TimingResult:
-    """All samples in order, warm microseconds by program, every distinct output; `mismatches` could not be kept."""
-
-    samples: tuple[Sample, ...] = ()
-    warm_us: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
-    outputs: tuple[TimedOutput, ...] = ()
-    mismatches: int = 0
-    seconds: float = 0.0
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LauncherResult:
-    """Everything that the launcher left: trials in the order asked, timing where asked, its phases in seconds."""
-
-    trials: tuple[TrialResult, ...]
-    timing: TimingResult | None
-    trials_s: float
-    context_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """Everything that the launcher is asked at once; `trusted` is the cubin of its own kernels.
 
@@ -126,8 +69,16 @@ class Question:
     debug: bool = False
 
 
+class Unplannable(Exception):
+    """A program's schedule cannot run at the sizes of a set, as `error` says."""
+
+    def __init__(self, program: str, sizes: Sizes, error: PlanError) -> None:
+        super().__init__(error.what)
+        self.program, self.sizes, self.error = program, sizes, error
+
+
 def command(question: Question, blobs: Blobs, timeout_s: float, gpu: GpuUse) -> Command:
-    """Ask the launcher. Raises PlanError where a schedule cannot run at the sizes of a set."""
+    """Ask the launcher. Raises Unplannable where a schedule cannot run at the sizes of a set."""
     workload, programs, sets = question.workload, question.programs, question.sets
     trials, timing = question.trials, question.timing
     job = {
@@ -136,22 +87,17 @@ def command(question: Question, blobs: Blobs, timeout_s: float, gpu: GpuUse) -> 
         "trials": [
             {"program": trial.program, "set": trial.number, "poison": trial.poison} for trial in trials
         ],
-        "timing": _timing(timing),
+        "timing": _timing(timing, sets),
         "debug": question.debug,
     }
     inputs = {f"{program.name}.cubin": program.cubin for program in programs}
     inputs |= {"trusted.cubin": question.trusted, "inputs.bin": sets.inputs}
     inputs["job.json"] = source_input(blobs.put(json.dumps(job, sort_keys=True).encode()))
-    return Command(
-        "launcher", (), inputs, ("result.json", "outputs.bin"), kind="run", gpu=gpu, timeout_s=timeout_s
-    )
+    return Command("launcher", (), inputs, OUTPUTS, kind="run", gpu=gpu, timeout_s=timeout_s)
 
 
-def _timing(timing: TimingRequest | None) -> dict[str, Any] | None:
-    if timing is None:
-        return None
-    names = ("sets", "flush", "width", "min_pairs", "max_pairs", "max_s", "block_pairs", "places")
-    return {name: getattr(timing, name) for name in names}
+def _timing(timing: TimingRequest | None, sets: InputSets) -> dict[str, Any] | None:
+    return None if timing is None else {"sets": list(range(sets.visible)), **asdict(timing)}
 
 
 def _sizes_key(sizes: Mapping[str, int]) -> str:
@@ -178,7 +124,10 @@ def _program(program: Program, sets: InputSets) -> dict[str, Any]:
     for held in sets.sets:
         key = _sizes_key(held.sizes)
         if key not in launches:
-            planned = program.checked.plan(held.sizes)
+            try:
+                planned = program.checked.plan(held.sizes)
+            except PlanError as error:
+                raise Unplannable(program.name, held.sizes, error) from error
             launches[key] = [_launch(program, launch) for launch in planned.launches]
             scratch[key] = {
                 name: int(np.prod(shape, dtype=np.int64)) * item_bytes(dtype)
@@ -204,58 +153,3 @@ def _argument(argument: Argument) -> list[str]:
     if isinstance(argument.value, str):
         return ["scalar", argument.value]
     return ["bytes", np.asarray(argument.value, np.dtype(argument.type)).tobytes().hex()]
-
-
-def parse(finished: Finished, trials: Sequence[Trial], blobs: Blobs, timeout_s: float) -> LauncherResult:
-    """The launcher's result. Raises ProgramTimedOut, Unavailable without a usable GPU, UnreadableOutput."""
-    if finished.timed_out:
-        raise ProgramTimedOut(f"the kernels were still running after {timeout_s:g} s and were ended")
-    if finished.exit_code == 3:
-        raise Unavailable(
-            f"the launcher cannot use the GPU: {finished.stderr.decode('utf-8', 'replace').strip()[:200]}"
-        )
-    finished.require_end("the launcher")
-    if "result.json" not in finished.files:
-        raise UnreadableOutput("the launcher ended without a result", finished.stderr[-400:])
-    result = json.loads(blobs.read(finished.files["result.json"].digest))
-    content = blobs.read(finished.files["outputs.bin"].digest)
-    timing = result["timing"]
-    return LauncherResult(
-        tuple(_trial(trial, held, content) for trial, held in zip(trials, result["trials"], strict=True)),
-        None if timing is None else _timed(timing, content),
-        float(result.get("trials_s", 0.0)),
-        float(result["context_s"]),
-    )
-
-
-def _arrays(held: Mapping[str, Any], content: bytes) -> dict[str, bytes]:
-    return {name: content[offset : offset + size] for name, (offset, size) in held.items()}
-
-
-def _trial(trial: Trial, held: Mapping[str, Any], content: bytes) -> TrialResult:
-    return TrialResult(
-        trial,
-        held["status"],
-        held.get("error"),
-        held.get("call"),
-        _arrays(held.get("outputs", {}), content),
-        tuple(held.get("changed", ())),
-        tuple(held.get("overrun", ())),
-    )
-
-
-def _timed(held: Mapping[str, Any], content: bytes) -> TimingResult:
-    if "error" in held:
-        return TimingResult(error=f"{held['call']}")
-    return TimingResult(
-        tuple(Sample(*sample) for sample in held["samples"]),
-        {program: tuple(times) for program, times in held["warm"].items()},
-        tuple(
-            TimedOutput(
-                one["program"], one["set"], one["count"], one["repeat"], _arrays(one["outputs"], content)
-            )
-            for one in held["outputs"]
-        ),
-        int(held["mismatches"]),
-        float(held["seconds"]),
-    )

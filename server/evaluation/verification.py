@@ -7,8 +7,9 @@ import numpy as np
 
 from ..reports.finding import Finding
 from .comparison import Comparison, compare
+from .launched import LauncherResult, TimedOutput, TrialResult
 from .references import InputSets
-from .trial import POISONS, TimingResult, TrialResult
+from .trial import POISONS, TIMING
 from .verdict import Status
 from .workload import Workload
 
@@ -34,69 +35,82 @@ class Fault:
     finding: Finding
 
 
-def faults_of(
-    workload: Workload, sets: InputSets, hidden_from: int, results: Iterable[TrialResult], program: str
-) -> list[Fault]:
-    """Everything wrong in a program's trials; sets from number `hidden_from` on are of hidden sizes."""
+def faults_of(workload: Workload, sets: InputSets, result: LauncherResult, program: str) -> list[Fault]:
+    """Everything wrong in a program's trials and, where they are right, in its timed calls."""
+    return _trial_faults(workload, sets, result.of(program)) or timed_faults(workload, sets, result, program)
+
+
+def _trial_faults(workload: Workload, sets: InputSets, results: Iterable[TrialResult]) -> list[Fault]:
     faults: list[Fault] = []
     by_set: dict[int, list[TrialResult]] = {}
     for result in results:
-        if result.trial.program == program:
-            by_set.setdefault(result.trial.number, []).append(result)
+        if result.status == "hung":
+            return [_hung(result.call)]
+        by_set.setdefault(result.trial.number, []).append(result)
     for number, runs in sorted(by_set.items()):
-        hidden = number >= hidden_from
-        failed = next((run for run in runs if run.status == "failed"), None)
-        if failed:
-            return [*faults, Fault(*_failure(failed), hidden, _failure_finding(failed, sets, hidden))]
+        if failed := next((run for run in runs if run.status == "failed"), None):
+            return [*faults, _failure(failed, sets)]
         ran = [run for run in runs if run.status == "ran"]
-        faults += _side_effects(ran, sets, number, hidden)
-        faults += _wrong_outputs(workload, sets, number, ran, hidden)
+        faults += _side_effects(ran, sets, number)
+        faults += _wrong_outputs(workload, sets, number, ran)
     return faults
 
 
-def _failure(run: TrialResult) -> tuple[Status]:
-    name = (run.error or "").removeprefix("CUDA_ERROR_")
-    if name in _LOAD:
-        return ("load_error",)
-    if name == "OUT_OF_MEMORY":
-        return ("out_of_memory",)
-    return ("launch_error",) if name in _LAUNCH else ("crashed",)
-
-
-def _failure_finding(run: TrialResult, sets: InputSets, hidden: bool) -> Finding:
-    (status,) = _failure(run)
-    at = sizes_text(sets.sets[run.trial.number].sizes, hidden)
-    return Finding(
-        rule=f"evaluation/{status.replace('_', '-')}",
+def _hung(doing: str | None) -> Fault:
+    where = "while timed" if doing == TIMING else "while its values were checked"
+    finding = Finding(
+        rule="evaluation/timeout",
         severity="error",
-        message=f"{run.error} in {(run.call or '').partition(':')[0]} {at}",
-        evidence={"error": run.error, "sizes": dict(sets.sets[run.trial.number].sizes)},
+        message=f"the kernels were still running at the deadline ({where})",
+        suggestion="Look for a loop that does not end, or a barrier that not all threads reach.",
+    )
+    return Fault("timeout", False, finding)
+
+
+def _failure(run: TrialResult, sets: InputSets) -> Fault:
+    name = (run.error or "").removeprefix("CUDA_ERROR_")
+    status: Status = "launch_error" if name in _LAUNCH else "crashed"
+    if name in _LOAD:
+        status = "load_error"
+    elif name == "OUT_OF_MEMORY":
+        status = "out_of_memory"
+    number = run.trial.number
+    finding = Finding(
+        rule=rule_of(status),
+        severity="error",
+        message=f"{run.error} in {(run.call or '').partition(':')[0]} {sets.at(number)}",
+        evidence={"error": run.error, "sizes": dict(sets.sets[number].sizes)},
         suggestion=_ADVICE.get(status),
         confirm="debug" if status == "crashed" else None,
     )
+    return Fault(status, sets.is_hidden(number), finding)
 
 
-def _side_effects(runs: list[TrialResult], sets: InputSets, number: int, hidden: bool) -> list[Fault]:
-    faults: list[Fault] = []
-    at = sizes_text(sets.sets[number].sizes, hidden)
-    for status, names, what in (
+def rule_of(status: Status) -> str:
+    """The rule of a finding that stands for a status."""
+    return f"evaluation/{status.replace('_', '-')}"
+
+
+def _side_effects(runs: list[TrialResult], sets: InputSets, number: int) -> list[Fault]:
+    kinds: tuple[tuple[Status, set[str], str], ...] = (
         ("overrun", {name for run in runs for name in run.overrun}, "writes outside of"),
         ("input_changed", {name for run in runs for name in run.changed}, "changes the read-only array"),
-    ):
-        for name in sorted(names):
-            finding = Finding(
-                rule=f"evaluation/{status.replace('_', '-')}",
-                severity="error",
-                message=f"{what} {name} {at}",
-                suggestion=_ADVICE[status],
-            )
-            faults.append(Fault("overrun" if status == "overrun" else "input_changed", hidden, finding))
-    return faults
+    )
+    return [
+        _side_effect(status, f"{what} {name} {sets.at(number)}", sets.is_hidden(number))
+        for status, names, what in kinds
+        for name in sorted(names)
+    ]
 
 
-def _wrong_outputs(
-    workload: Workload, sets: InputSets, number: int, runs: list[TrialResult], hidden: bool
-) -> list[Fault]:
+def _side_effect(status: Status, message: str, hidden: bool) -> Fault:
+    finding = Finding(
+        rule=rule_of(status), severity="error", message=message, suggestion=_ADVICE[status], confirm="debug"
+    )
+    return Fault(status, hidden, finding)
+
+
+def _wrong_outputs(workload: Workload, sets: InputSets, number: int, runs: list[TrialResult]) -> list[Fault]:
     faults: list[Fault] = []
     for buffer in workload.outputs:
         for run in runs:
@@ -105,8 +119,8 @@ def _wrong_outputs(
                 continue
             unwritten = _unwritten(runs, buffer.name) if buffer.role == "out" else 0
             status: Status = "unwritten_output" if unwritten else _status(found)
-            at = sizes_text(sets.sets[number].sizes, hidden)
-            faults.append(Fault(status, hidden, _wrong_finding(status, buffer.name, found, unwritten, at)))
+            finding = _wrong_finding(status, buffer.name, found, unwritten, sets.at(number))
+            faults.append(Fault(status, sets.is_hidden(number), finding))
             break
     return faults
 
@@ -141,7 +155,7 @@ def _wrong_finding(status: Status, name: str, found: Comparison, unwritten: int,
         worst += f" (error {found.worst.error:.2g}, allowed {found.worst.allowed:.2g})"
     hint = f"; {found.hint}" if found.hint else ""
     return Finding(
-        rule=f"evaluation/{status.replace('_', '-')}",
+        rule=rule_of(status),
         severity="error",
         message=share + worst + hint,
         evidence={"wrong": found.wrong, "elements": found.elements, "first_wrong": found.first_wrong},
@@ -149,38 +163,37 @@ def _wrong_finding(status: Status, name: str, found: Comparison, unwritten: int,
     )
 
 
-def timed_faults(workload: Workload, sets: InputSets, timing: TimingResult, program: str) -> list[Fault]:
-    """What is wrong in the outputs of timed calls: every one was told by its digest, every distinct one is compared."""
+def timed_faults(workload: Workload, sets: InputSets, result: LauncherResult, program: str) -> list[Fault]:
+    """What is wrong in a program's timed calls, of which every distinct output (told by its digest) is compared."""
+    timing = result.timing
+    if timing is None:
+        return []
     if timing.error is not None:
-        finding = Finding(rule="evaluation/crashed", severity="error", message=f"while timed: {timing.error}")
-        return [Fault("crashed", False, finding)]
+        message = f"while timed: {timing.error}"
+        finding = Finding(rule="evaluation/crashed", severity="error", message=message, confirm="debug")
+        return [Fault("crashed", False, finding)] if timing.failed == program else []
+    faults = [
+        _side_effect("input_changed", f"timed calls change the read-only array {name}", False)
+        for name in timing.changed.get(program, ())
+    ]
+    if timing.tampered:
+        faults.append(_side_effect("overrun", "timed calls write to memory that is not theirs", False))
     for output in timing.outputs:
-        if output.program != program:
-            continue
-        for name, content in output.outputs.items():
-            found = _compared(workload, sets, output.number, name, content)
-            if not found.ok:
-                share = f"{found.wrong:,} of {found.elements:,} elements"
-                message = f"{output.count} timed calls left a wrong {name}: {share}"
-                finding = Finding(
-                    rule="evaluation/wrong-when-timed",
-                    severity="error",
-                    message=message,
-                    suggestion="The result must not depend on earlier calls, on addresses or on timing.",
-                )
-                return [Fault(_status(found), False, finding)]
-    if mismatches := timing.mismatches:
-        finding = Finding(
-            rule="evaluation/nondeterministic",
-            severity="error",
-            message=f"{mismatches} timed calls left outputs that all differ: too many to check each",
-            suggestion="Make the result reproducible: fixed order of sums, no unordered atomics.",
-        )
-        return [Fault("nondeterministic", False, finding)]
+        if output.program == program:
+            faults += _timed_output(workload, sets, output)
+    return faults
+
+
+def _timed_output(workload: Workload, sets: InputSets, output: TimedOutput) -> list[Fault]:
+    for name, content in output.outputs.items():
+        found = _compared(workload, sets, output.number, name, content)
+        if not found.ok:
+            share = f"{found.wrong:,} of {found.elements:,} elements"
+            finding = Finding(
+                rule="evaluation/wrong-when-timed",
+                severity="error",
+                message=f"{output.count} timed calls left a wrong {name}: {share}",
+                suggestion="The result must not depend on earlier calls, on addresses or on timing.",
+            )
+            return [Fault(_status(found), False, finding)]
     return []
-
-
-def sizes_text(sizes: Mapping[str, int], hidden: bool) -> str:
-    """`at N = 5, M = 7 (hidden)`."""
-    listed = ", ".join(f"{name} = {value}" for name, value in sizes.items())
-    return f"at {listed}" + (" (hidden)" if hidden else "")

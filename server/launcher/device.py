@@ -1,4 +1,4 @@
-"""One CUDA context and what is done with it: memory, modules, launches, events. The driver API with errors raised."""
+"""One CUDA context and what is done with it: memory, launches, events. The driver API with errors raised."""
 
 import ctypes
 import importlib
@@ -6,6 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 cuda: Any = importlib.import_module("cuda.bindings.driver")  # its functions carry no useful types
+
+_STICKY = frozenset(
+    (
+        *(
+            "ILLEGAL_ADDRESS",
+            "LAUNCH_TIMEOUT",
+            "HARDWARE_STACK_ERROR",
+            "ILLEGAL_INSTRUCTION",
+            "MISALIGNED_ADDRESS",
+        ),
+        *("INVALID_ADDRESS_SPACE", "INVALID_PC", "LAUNCH_FAILED", "ASSERT", "ECC_UNCORRECTABLE", "UNKNOWN"),
+    )
+)
+_OWN_HEAP_BYTES = (
+    1  # the driver rounds up to the least it can: a device-side malloc cannot keep results there
+)
 
 
 class DriverError(Exception):
@@ -18,23 +34,7 @@ class DriverError(Exception):
     @property
     def sticky(self) -> bool:
         """Whether nothing more can be done in this context."""
-        return self.name.removeprefix("CUDA_ERROR_") in {
-            *(
-                "ILLEGAL_ADDRESS",
-                "LAUNCH_TIMEOUT",
-                "HARDWARE_STACK_ERROR",
-                "ILLEGAL_INSTRUCTION",
-                "MISALIGNED_ADDRESS",
-            ),
-            *(
-                "INVALID_ADDRESS_SPACE",
-                "INVALID_PC",
-                "LAUNCH_FAILED",
-                "ASSERT",
-                "ECC_UNCORRECTABLE",
-                "UNKNOWN",
-            ),
-        }
+        return self.name.removeprefix("CUDA_ERROR_") in _STICKY
 
 
 def call(name: str, *arguments: Any) -> Any:
@@ -53,13 +53,21 @@ class Device:
         self.handle = call("cuDeviceGet", 0)
         self.context = call("cuDevicePrimaryCtxRetain", self.handle)
         call("cuCtxSetCurrent", self.context)
+        call("cuCtxSetLimit", cuda.CUlimit.CU_LIMIT_MALLOC_HEAP_SIZE, _OWN_HEAP_BYTES)
         self.stream = call("cuStreamCreate", int(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING))
         self.l2_bytes = int(self._attribute("L2_CACHE_SIZE"))
-        self.shared_limit_bytes = int(self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"))
 
     def _attribute(self, name: str) -> Any:
         attribute = getattr(cuda.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return call("cuDeviceGetAttribute", attribute, self.handle)
+
+    @staticmethod
+    def free_bytes() -> int:
+        """Bytes of device memory that nobody has taken."""
+        code, free, _ = cuda.cuMemGetInfo()
+        if code != cuda.CUresult.CUDA_SUCCESS:
+            raise DriverError("cuMemGetInfo", code)
+        return int(free)
 
     def allocate(self, size_bytes: int) -> int:
         """Device memory of at least one byte; its address."""
@@ -141,37 +149,35 @@ class Launch:
     """One kernel launch with its arguments packed once; `run` puts it into a stream."""
 
     def __init__(self, function: Any, spec: dict[str, Any], arguments: Sequence[bytes]) -> None:
-        self._function = function
-        self._grid, self._block = spec["grid"], spec["block"]
-        self._shared_bytes = int(spec.get("shared_bytes", 0))
-        self._cluster = spec.get("cluster")
         self._values = [ctypes.create_string_buffer(value, len(value)) for value in arguments]
         pointers = [ctypes.addressof(value) for value in self._values]
         self._pointers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+        self._parameters = ctypes.addressof(self._pointers)
+        self._function = function
+        self._shape = (*spec["grid"], *spec["block"], int(spec.get("shared_bytes", 0)))
+        self._cluster: list[int] | None = spec.get("cluster")
 
     def run(self, stream: Any) -> None:
         """Launch it. Raises DriverError where the configuration is refused."""
-        parameters = ctypes.addressof(self._pointers)
         if self._cluster:
-            config = cuda.CUlaunchConfig()
-            config.gridDimX, config.gridDimY, config.gridDimZ = self._grid
-            config.blockDimX, config.blockDimY, config.blockDimZ = self._block
-            config.sharedMemBytes, config.hStream = self._shared_bytes, stream
-            attribute = cuda.CUlaunchAttribute()
-            attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = (
-                self._cluster
-            )
-            config.attrs, config.numAttrs = [attribute], 1
-            call("cuLaunchKernelEx", config, self._function, parameters, 0)
-        else:
             call(
-                "cuLaunchKernel",
+                "cuLaunchKernelEx",
+                self._configuration(stream, self._cluster),
                 self._function,
-                *self._grid,
-                *self._block,
-                self._shared_bytes,
-                stream,
-                parameters,
+                self._parameters,
                 0,
             )
+        else:
+            call("cuLaunchKernel", self._function, *self._shape, stream, self._parameters, 0)
+
+    def _configuration(self, stream: Any, cluster: list[int]) -> Any:
+        attribute = cuda.CUlaunchAttribute()
+        attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        shape = attribute.value.clusterDim
+        shape.x, shape.y, shape.z = cluster
+        config = cuda.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = self._shape[:3]
+        config.blockDimX, config.blockDimY, config.blockDimZ = self._shape[3:6]
+        config.sharedMemBytes, config.hStream = self._shape[6], stream
+        config.attrs, config.numAttrs = [attribute], 1
+        return config

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .device import Device, DriverError, Module
-from .job import Job, run_all
+from .job import Job, aligned, run_all
 
-GUARD_BYTES = 512
+GUARD_BYTES = 4096
 GUARD_BYTE = 0xA5
 
 
@@ -27,45 +27,72 @@ class Outputs:
         self._file.close()
 
 
-def run_trial(device: Device, job: Job, trial: dict[str, Any], outputs: Outputs) -> dict[str, Any]:
-    """Run one trial; returns its status, outputs, and which arrays were overrun or changed though only read.
+class Places:
+    """Where the arrays of one trial lie: between guards in one piece of memory, or each in its own exact allocation.
 
-    In a debugging job every array is its own exact allocation, unguarded and unpoisoned, so that a sanitizer sees
-    overruns and uninitialised reads.
+    A debugging job takes exact, unguarded, unpoisoned allocations, so that a sanitizer sees overruns and uninitialised
+    reads; else guards stand around every array, scratch arrays too, and everything is poisoned.
     """
-    program, number = trial["program"], int(trial["set"])
-    guard = 0 if job.debug else GUARD_BYTES
-    arrays = job.arrays(number)
-    sizes = {array.name: array.size_bytes for array in arrays} | job.scratch(program, number)
-    held: dict[str, int] = {}
-    try:
-        module = Module(job.image(program))
+
+    def __init__(self, device: Device, sizes: dict[str, int], poison: int, *, exact: bool) -> None:
+        self._device = device
+        self._sizes = sizes
+        self.addresses: dict[str, int] = {}
+        if exact:
+            self._held = {name: device.allocate(size) for name, size in sizes.items()}
+            self.addresses.update(self._held)
+            return
+        whole = sum(aligned(size) + GUARD_BYTES for size in sizes.values()) + GUARD_BYTES
+        start = device.allocate(whole)
+        self._held = {"": start}
+        device.fill(start, GUARD_BYTE, whole)
+        start += GUARD_BYTES
         for name, size in sizes.items():
-            held[name] = device.allocate(size + 2 * guard)
-            device.fill(held[name], GUARD_BYTE, guard)
-            device.fill(held[name] + guard + size, GUARD_BYTE, guard)
-        addresses = {name: start + guard for name, start in held.items()}
-        for array in arrays:
+            self.addresses[name] = start
+            device.fill(start, poison, size)
+            start += aligned(size) + GUARD_BYTES
+
+    def overrun(self) -> list[str]:
+        """The arrays around which a guard is no longer what it was."""
+        if "" not in self._held:
+            return []
+        found: list[str] = []
+        for name, size in self._sizes.items():
+            before = self._device.download(self.addresses[name] - GUARD_BYTES, GUARD_BYTES)
+            after = self._device.download(self.addresses[name] + size, GUARD_BYTES)
+            if before.count(GUARD_BYTE) + after.count(GUARD_BYTE) < 2 * GUARD_BYTES:
+                found.append(name)
+        return found
+
+    def free(self) -> None:
+        """Give all of it back."""
+        for address in self._held.values():
+            self._device.free(address)
+
+
+def run_trial(
+    device: Device, job: Job, trial: dict[str, Any], outputs: Outputs
+) -> tuple[dict[str, Any], bool]:
+    """Run one trial: its status, outputs, which arrays were overrun or changed; and whether the context is lost."""
+    program, number = trial["program"], int(trial["set"])
+    sizes = {array.name: array.size_bytes for array in job.arrays(number)} | job.scratch(program, number)
+    try:
+        places = Places(device, sizes, int(trial["poison"]), exact=job.debug)
+        module = Module(job.image(program))
+        for array in job.arrays(number):
             if array.offset is not None:
-                device.upload(addresses[array.name], job.content(array))
-            elif not job.debug:
-                device.fill(addresses[array.name], int(trial["poison"]), array.size_bytes)
-        if not job.debug:
-            for name, size in job.scratch(program, number).items():
-                device.fill(addresses[name], int(trial["poison"]), size)
+                device.upload(places.addresses[array.name], job.content(array))
+        launches = job.bind(program, module, number, places.addresses)
         device.wait()
-        run_all(device, job.bind(program, module, number, addresses))
+        run_all(device, launches)
         device.wait()
-        result = _collect(device, job, number, addresses, outputs)
-        result["overrun"] = [
-            name for name, size in sizes.items() if guard and _overrun(device, held[name], size)
-        ]
+        result = _collect(device, job, number, places.addresses, outputs)
+        result["overrun"] = places.overrun()
         module.unload()
+        places.free()
     except DriverError as error:
-        return {"status": "failed", "error": error.name, "call": str(error), "sticky": error.sticky}
-    for address in held.values():
-        device.free(address)
-    return result
+        return {"status": "failed", "error": error.name, "call": str(error)}, error.sticky
+    return result, False
 
 
 def _collect(
@@ -74,15 +101,8 @@ def _collect(
     kept: dict[str, list[int]] = {}
     changed: list[str] = []
     for array in job.arrays(number):
-        if array.role == "in":
-            if bytes(device.download(addresses[array.name], array.size_bytes)) != bytes(job.content(array)):
-                changed.append(array.name)
-        else:
+        if array.role != "in":
             kept[array.name] = outputs.write(device.download(addresses[array.name], array.size_bytes))
+        elif bytes(device.download(addresses[array.name], array.size_bytes)) != bytes(job.content(array)):
+            changed.append(array.name)
     return {"status": "ran", "outputs": kept, "changed": changed}
-
-
-def _overrun(device: Device, start: int, size_bytes: int) -> bool:
-    guard = bytes([GUARD_BYTE]) * GUARD_BYTES
-    after = device.download(start + GUARD_BYTES + size_bytes, GUARD_BYTES)
-    return bytes(device.download(start, GUARD_BYTES)) != guard or bytes(after) != guard

@@ -1,6 +1,7 @@
 """The launcher's process: make a context, wait for the word, do the job, leave the result."""
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -11,9 +12,11 @@ from .job import Job
 from .timing import time_programs
 from .trials import Outputs, run_trial
 
+READY_LINE = "ready\n"
+
 
 def main(arguments: list[str]) -> int:
-    """Do the job in the work folder; `--wait` makes the context first and then waits for a line.
+    """Do the job in the work folder; `--wait` makes the context, says `ready`, and waits for a line.
 
     Exits 0 with `result.json` written, whatever the candidate did; 3 where there is no usable GPU.
     """
@@ -24,33 +27,49 @@ def main(arguments: list[str]) -> int:
     except DriverError as error:
         sys.stderr.write(f"{error}\n")
         return 3
-    if arguments == ["--wait"] and not sys.stdin.readline():
-        return 0
+    if arguments == ["--wait"]:
+        sys.stdout.write(READY_LINE)
+        sys.stdout.flush()
+        if not sys.stdin.readline():
+            return 0
     _work(device, Path(), ready_s)
-    return 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # everything is written: what Python would still tidy up goes with the process
 
 
 def _work(device: Device, folder: Path, ready_s: float) -> None:
+    began = time.perf_counter()
+    job = Job(folder / "job.json")
     outputs = Outputs(folder / "outputs.bin")
-    result: dict[str, Any] = {"context_s": ready_s, "trials": [], "timing": None, "l2_bytes": device.l2_bytes}
-    try:
-        job = Job(folder / "job.json")
-        began = time.perf_counter()
-        lost = False
-        for trial in job.trials:
-            done = {"status": "not_run"} if lost else run_trial(device, job, trial, outputs)
-            lost = lost or bool(done.get("sticky"))
-            result["trials"].append(done)
-            if done["status"] == "failed":
-                lost = True
-        result["trials_s"] = time.perf_counter() - began
-        if job.timing is not None and not lost:
-            try:
-                result["timing"] = time_programs(
-                    device, job, (folder / "trusted.cubin").read_bytes(), outputs
-                )
-            except DriverError as error:
-                result["timing"] = {"error": error.name, "call": str(error)}
-    finally:
-        outputs.close()
-        (folder / "result.json").write_text(json.dumps(result))
+    result: dict[str, Any] = {"context_s": ready_s, "timing": None}
+    result["trials"], lost = _trials(device, job, outputs)
+    result["trials_s"] = time.perf_counter() - began
+    if job.timing is not None and not lost:
+        job.mark("timing")
+        trusted = (folder / "trusted.cubin").read_bytes()
+        try:
+            result["timing"] = time_programs(device, job, trusted, outputs)
+        except DriverError as error:
+            result["timing"] = {"error": error.name, "call": str(error), "program": None}
+    outputs.close()
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+def _trials(device: Device, job: Job, outputs: Outputs) -> tuple[list[dict[str, Any]], bool]:
+    """All trials in order, and whether one of them failed: then nothing is timed."""
+    done: list[dict[str, Any]] = []
+    failed: set[str] = set()
+    lost = False
+    for trial in job.trials:
+        program = trial["program"]
+        if lost or program in failed:
+            done.append({"status": "not_run"})
+            continue
+        job.mark(program)
+        result, sticky = run_trial(device, job, trial, outputs)
+        lost = lost or sticky
+        if result["status"] == "failed":
+            failed.add(program)
+        done.append(result)
+    return done, bool(failed)

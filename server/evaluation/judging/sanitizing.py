@@ -1,24 +1,23 @@
 """The sanitizer step of a judgement: the trusted launcher under all four sanitizers, on exact, unguarded arrays."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import anyio
 import anyio.to_thread
 
-from ..analysis.debug_answer import Excerpt
-from ..analysis.debug_evidence import Evidence, gather
-from ..analysis.debug_evidence import Outcome as RunOutcome
-from ..analysis.fault_findings import fault_findings, without_consequences
-from ..command import DELEGATE, Command, Finished
-from ..errors import NotRecorded, WarpwiseError
-from ..reports.finding import Finding, Location
-from ..toolchain import sanitizer
-from ..toolchain.sanitizer import Tool
-from ..workbench import Workbench
-from . import trial
-from .contest import Outcome, Request
-from .trial import Question, Trial
+from ...analysis.debug_answer import Excerpt
+from ...analysis.debug_evidence import PLAIN_RUN, Evidence, gather
+from ...analysis.debug_evidence import Outcome as RunOutcome
+from ...analysis.fault_findings import fault_findings, without_consequences
+from ...command import DELEGATE, Command, Finished
+from ...errors import NotRecorded, WarpwiseError
+from ...reports.finding import Finding, Location, SkippedCheck
+from ...toolchain import sanitizer
+from ...toolchain.sanitizer import Tool
+from ...workbench import Workbench
+from .. import trial
+from ..trial import Question, Trial
+from .contest import Outcome
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -29,17 +28,17 @@ class Sanitized:
 
     findings: tuple[Finding, ...]
     checks_run: tuple[str, ...]
-    skipped: Mapping[str, str]
+    skipped: tuple[SkippedCheck, ...]
     runs: tuple[Finished, ...]
 
 
-async def sanitize(bench: Workbench, request: Request, outcome: Outcome) -> Sanitized:
-    """Run the candidate once on the visible set and once on a hidden one under each sanitizer, side by side."""
+async def sanitize(bench: Workbench, outcome: Outcome) -> Sanitized:
+    """Run the candidate once on each of the two smallest sets under each sanitizer, side by side."""
     outcomes: dict[Tool, RunOutcome] = {}
 
     async def run(tool: Tool) -> None:
         try:
-            outcomes[tool] = await bench.run(command(bench, request, outcome, tool))
+            outcomes[tool] = await bench.run(command(bench, outcome, tool))
         except WarpwiseError as error:
             outcomes[tool] = error
 
@@ -61,18 +60,24 @@ async def sanitize(bench: Workbench, request: Request, outcome: Outcome) -> Sani
     return Sanitized(
         tuple(_findings(evidence, excerpt)),
         tuple(evidence.checks),
-        {skipped.check: skipped.reason for skipped in evidence.skipped if skipped.check != "plain run"},
+        tuple(skipped for skipped in evidence.skipped if skipped.check != PLAIN_RUN),
         tuple(one for one in outcomes.values() if isinstance(one, Finished)),
     )
 
 
-def command(bench: Workbench, request: Request, outcome: Outcome, tool: Tool) -> Command:
-    """One sanitizer over the launcher, which runs the candidate once on a visible and once on a hidden set."""
+def command(bench: Workbench, outcome: Outcome, tool: Tool) -> Command:
+    """One sanitizer over the launcher, which runs the candidate once on each of the two smallest sets."""
     assert outcome.sets is not None
     program = outcome.entries["candidate"].program
     assert program is not None
     assert outcome.trusted is not None
-    numbers = (0, *((outcome.hidden_from,) if outcome.hidden else ()))
+    request = outcome.request
+    sets = outcome.sets
+
+    def size(number: int) -> int:
+        return request.workload.memory_bytes(sets.sets[number].sizes)
+
+    numbers = sorted((0, *sets.hidden_numbers), key=size)[:2]
     trials = tuple(Trial("candidate", number, 0) for number in numbers)
     question = Question(request.workload, (program,), outcome.sets, trials, None, outcome.trusted, debug=True)
     plain = trial.command(question, bench.blobs, request.timeout_s, "shared")

@@ -1,0 +1,1 @@
+"""Judging: contests between programs, run through the workbench, and the verdicts on them."""
