@@ -24,6 +24,7 @@ from .tool import Tool, load_tools
 
 Listing = list[dict[str, Any]]
 _FILE = "listing.json"
+_ANSWER_FIRST_S = 0.1  # importing in a thread would hold up the very answer that is wanted
 
 
 class Catalog:
@@ -66,6 +67,7 @@ class Catalog:
     async def load_when_wanted(self) -> None:
         """Load the tools once somebody has seen the listing, so that the first call need not wait for it."""
         await self._wanted.wait()
+        await anyio.sleep(_ANSWER_FIRST_S)
         with suppress(Exception):  # a tool that cannot be imported is told, and logged, when one is called
             await self.tools()
 

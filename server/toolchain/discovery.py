@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cuda.pathfinder import find_nvidia_binary_utility
-
 from ..command import Command, Environment
 from ..errors import ProgramMissing, Unavailable
 from ..process import spawn
@@ -114,6 +112,8 @@ class Toolchain:
         return Program(name, (str(path), *_extra_arguments(name, real)), version, tuple(readable))
 
     def _locate(self, name: str) -> Path | None:
+        from cuda.pathfinder import find_nvidia_binary_utility  # slow to import, and not needed to start
+
         found = find_nvidia_binary_utility(name) if name in _IN_WHEELS else None
         if found:
             return Path(found)
