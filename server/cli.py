@@ -25,6 +25,7 @@ _IMPORT_ERRORS = (ImportError, AttributeError, SyntaxError, TypeError, ValueErro
 
 def main() -> None:
     """Run the command line of this process."""
+    _open_standard_streams()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="warpwise: %(message)s")
     try:
         build(sys.argv[1:])(prog_name="warpwise")
@@ -38,6 +39,15 @@ def main() -> None:
         # Whoever read our output went away: let nothing flush into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
+
+
+def _open_standard_streams() -> None:
+    """Where a host closed one, put the null device: else the next file opened would be taken for it."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
 
 
 def build(arguments: list[str]) -> typer.Typer:

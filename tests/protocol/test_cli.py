@@ -228,6 +228,18 @@ async def test_stop_without_a_daemon_says_so(run: Run) -> None:
     assert (await run("stop")).out == "no daemon is running\n"
 
 
+@pytest.mark.parametrize(
+    "command", ["serve <&-", "connect <&-", "serve >&- </dev/null", "run probe_root >&-"]
+)
+async def test_a_closed_standard_stream_is_no_traceback(
+    environment: dict[str, str], root: Path, command: str
+) -> None:
+    line = f"{shlex.quote(sys.executable)} -m warpwise.server {command}"
+    ended = await anyio.run_process(["bash", "-c", line], env=environment, cwd=root, check=False)
+    assert (ended.returncode, ended.stdout) == (0, b"")
+    assert b"Traceback" not in ended.stderr
+
+
 async def test_a_reader_that_goes_away_is_no_traceback(environment: dict[str, str], root: Path) -> None:
     line = f"{shlex.quote(sys.executable)} -m warpwise.server token list | true"
     ended = await anyio.run_process(["bash", "-c", line], env=environment, cwd=root)
