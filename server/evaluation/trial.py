@@ -40,7 +40,6 @@ class TimingRequest:
     min_pairs: int = 30
     max_pairs: int = 120
     max_s: float = 5.0
-    block_pairs: int = 10
     places: int = 4
 
 

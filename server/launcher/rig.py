@@ -5,10 +5,12 @@ whole pages: there is no corner in it where a kernel could keep a result for a l
 """
 
 import random
+from typing import TypeVar
 
 from .device import Device, Launch, Module, call
 from .job import Job, aligned
 
+Thing = TypeVar("Thing")
 PAGE_BYTES = 2 << 20
 _MOST_OF_FREE = 0.8
 _READ = {"grid": [528, 1, 1], "block": [512, 1, 1]}
@@ -126,6 +128,6 @@ class Rig:
         """An unforeseeable number below `count`."""
         return self._random.randrange(count)
 
-    def shuffled(self, programs: list[str]) -> list[str]:
-        """The programs in an unforeseeable order."""
-        return self._random.sample(programs, len(programs))
+    def shuffled(self, things: list[Thing]) -> list[Thing]:
+        """The same in an unforeseeable order."""
+        return self._random.sample(things, len(things))

@@ -2,7 +2,7 @@
 
 Before each timed call: everything cleared, fresh contents at another address, the persisting L2 lines reset, a memset of
 twice the L2 and a read of twice the L2, so that neither pinned lines nor dirty ones are charged to the call. Modules are
-loaded anew for each block, so that a device global cannot remember.
+loaded anew for each block, and a block takes each data set once: a device global has nothing to remember.
 """
 
 import math
@@ -138,8 +138,8 @@ def time_programs(device: Device, job: Job, trusted: bytes, outputs: Outputs) ->
     try:
         while not (stopped := _stopped(job.timing, programs, samples, seen, time.perf_counter() - started)):
             block = Block(rig, programs)
-            for _ in range(int(job.timing["block_pairs"])):
-                number, place = rig.numbers[rig.choose(len(rig.numbers))], block.place()
+            for number in rig.shuffled(rig.numbers):  # each once: within a block nothing can be replayed
+                place = block.place()
                 for doing in rig.shuffled(programs):
                     cold_us, addresses = block.call(doing, number, place)
                     samples.append([doing, number, place, cold_us])

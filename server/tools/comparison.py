@@ -63,8 +63,8 @@ async def compare(bench: Workbench, args: CompareArgs) -> ComparisonAnswer:
     if outcome.faults:
         name, faults = next(iter(outcome.faults.items()))
         return _unable(both, workload, name, "schedule error", tuple(fault.finding for fault in faults))
-    name, broken = next((name, one) for name, one in entries.items() if one.program is None)
-    return _unable(both, workload, name, "compile error", broken.build.findings if broken.build else ())
+    broken = [finding for one in entries.values() if one.build for finding in one.build.findings]
+    return _unable(both, workload, "both", "compile error", tuple(broken))
 
 
 async def _candidate(bench: Workbench, named: str) -> Candidate:
@@ -78,14 +78,14 @@ def _unable(
 ) -> ComparisonAnswer:
     """One of the two cannot be run: nothing was."""
     return ComparisonAnswer(
-        summary=f"Not compared: {name.upper()} has a {status}.",
+        summary=f"Not compared: {'both have' if name == 'both' else f'{name.upper()} has'} a {status}.",
         findings=ranked(list(findings)),
         next=("mend it, then compare again",),
         workload=workload.name,
         a=both["a"].id,
         b=both["b"].id,
-        a_status=status if name == "a" else "not run",
-        b_status=status if name == "b" else "not run",
+        a_status=status if name in ("a", "both") else "not run",
+        b_status=status if name in ("b", "both") else "not run",
     )
 
 
@@ -94,11 +94,16 @@ def _answer(
 ) -> ComparisonAnswer:
     assert outcome.result is not None
     assert outcome.sets is not None
-    statuses = {name: status_of(outcome.faults[name]) for name in ("a", "b")}
+    statuses: dict[str, Status] = {
+        name: status_of(outcome.faults[name]) if name in outcome.built else "compile_error"
+        for name in ("a", "b")
+    }
     right = [name for name, status in statuses.items() if status in _RIGHT]
     gained = outcome.speedup("a", "b") if len(right) == 2 else None
     told = {name: status.replace("_", " ") for name, status in statuses.items()}
-    findings = [fault.finding for name in ("a", "b") for fault in outcome.faults[name]]
+    findings = [fault.finding for name in outcome.built for fault in outcome.faults[name]]
+    builds = (one.build for name, one in outcome.entries.items() if name not in outcome.built)
+    findings += [finding for made in builds if made for finding in made.findings]
     findings += outcome.conditions.notes() if outcome.conditions and gained else []
     return ComparisonAnswer(
         summary=_summary(told, right, gained, args.preset),

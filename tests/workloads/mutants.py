@@ -7,6 +7,26 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 _RELATIONS = ("<", ">=", "<=", ">")
+SAME_VALUE = "every thread writes the same value"
+SHIFT = "softmax does not depend on which large value is subtracted"
+# Mutants that compute the same: (workload, operator, a part of the line) and why.
+EQUIVALENT = {
+    ("attention", "off by one", "most = fmaxf"): SHIFT,
+    ("attention-causal", "off by one", "most = fmaxf"): SHIFT,
+    ("correlation", "swapped index", "corr["): "the output is symmetric",
+    ("covariance", "swapped index", "cov["): "the output is symmetric",
+    ("cross-entropy", "dropped guard", "loss["): SAME_VALUE,
+    ("gramschmidt", "dropped guard", "= length"): SAME_VALUE,
+    ("gramschmidt", "off by one", "if (j < k)"): "column k - 1 is orthogonal to column k already",
+    ("layernorm", "wrong sign", "squares +="): "the sum of (x + m)(x - m) is that of (x - m)(x - m)",
+    ("pooling-2d", "swapped index", "window["): "the window is square",
+    ("prefix-sum", "off by one", "step < BLOCK"): "steps are powers of two",
+    ("prefix-sum", "off by one", "start < blocks"): "nobody reads the last total",
+    ("prefix-sum", "off by one", "i < blocks"): "nobody reads the last total",
+    ("reduction", "wrong sign", "sum += x[i]"): "the kernel runs twice, and the signs cancel",
+    ("reduction", "dropped guard", "sums["): SAME_VALUE,
+    ("top-k", "dropped guard", "(threadIdx.x == 0)"): SAME_VALUE,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,15 @@ def mutants(source: str) -> Iterator[Mutant]:
             line = target.start_point.row + 1
             if changed != content:
                 yield Mutant(operator, line, _text(target), text, changed.decode())
+
+
+def equivalent(name: str, mutant: Mutant, source: str) -> str | None:
+    """Why a mutant of a workload's baseline computes the same, or None."""
+    line = source.splitlines()[mutant.line - 1]
+    for (workload, operator, part), why in EQUIVALENT.items():
+        if (name, mutant.operator) == (workload, operator) and part in line:
+            return why
+    return None
 
 
 def _mistakes(node: Node) -> Iterator[tuple[str, Node, str]]:

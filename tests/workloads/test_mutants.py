@@ -12,29 +12,9 @@ from warpwise.server.evaluation.shipped import shipped
 from warpwise.server.evaluation.workload import Sizes
 
 from .emulator import Array, Emulator, KernelFault, Unit, build, unit
-from .mutants import Mutant, mutants
+from .mutants import equivalent, mutants
 
 QUICK = ("gemm", "lu", "rotary", "transpose")
-SAME_VALUE = "every thread writes the same value"
-SHIFT = "softmax does not depend on which large value is subtracted"
-# Mutants that compute the same: (workload, operator, a part of the line) and why.
-EQUIVALENT = {
-    ("attention", "off by one", "most = fmaxf"): SHIFT,
-    ("attention-causal", "off by one", "most = fmaxf"): SHIFT,
-    ("correlation", "swapped index", "corr["): "the output is symmetric",
-    ("covariance", "swapped index", "cov["): "the output is symmetric",
-    ("cross-entropy", "dropped guard", "loss["): SAME_VALUE,
-    ("gramschmidt", "dropped guard", "= length"): SAME_VALUE,
-    ("gramschmidt", "off by one", "if (j < k)"): "column k - 1 is orthogonal to column k already",
-    ("layernorm", "wrong sign", "squares +="): "the sum of (x + m)(x - m) is that of (x - m)(x - m)",
-    ("pooling-2d", "swapped index", "window["): "the window is square",
-    ("prefix-sum", "off by one", "step < BLOCK"): "steps are powers of two",
-    ("prefix-sum", "off by one", "start < blocks"): "nobody reads the last total",
-    ("prefix-sum", "off by one", "i < blocks"): "nobody reads the last total",
-    ("reduction", "wrong sign", "sum += x[i]"): "the kernel runs twice, and the signs cancel",
-    ("reduction", "dropped guard", "sums["): SAME_VALUE,
-    ("top-k", "dropped guard", "(threadIdx.x == 0)"): SAME_VALUE,
-}  # fmt: skip
 
 
 class Judge:
@@ -75,14 +55,6 @@ class Judge:
             ).ok
             for buffer in self.workload.outputs
         )
-
-
-def equivalent(name: str, mutant: Mutant, source: str) -> bool:
-    line = source.splitlines()[mutant.line - 1]
-    return any(
-        (name, mutant.operator) == (workload, operator) and part in line
-        for workload, operator, part in EQUIVALENT
-    )
 
 
 def survivors(checked: Checked, folder: Path, headers: Path) -> list[str]:

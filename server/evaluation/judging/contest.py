@@ -58,6 +58,11 @@ class Outcome:
         """The names of the programs that are on trial: all but the baseline."""
         return tuple(name for name in self.entries if name != BASELINE)
 
+    @property
+    def built(self) -> tuple[str, ...]:
+        """The candidates that could be built."""
+        return tuple(name for name in self.candidates if self.entries[name].program is not None)
+
     def speedup(self, first: str, second: str) -> SpeedupReport | None:
         """How much faster the first program is than the second; None where they were not timed."""
         timing, asked = self.result.timing if self.result else None, self.request.timing
@@ -81,7 +86,7 @@ class Clock:
 
 
 async def hold(bench: Workbench, entries: Mapping[str, Entry], request: Request) -> Outcome:
-    """Try the entries, all of whose schedules are ok. A build that fails ends it; what they do wrong are faults.
+    """Try the entries, all of whose schedules are ok; those that do not build stay without a program.
 
     The hidden sizes are drawn here, after the candidates are fixed. Raises BadWorkload, Unavailable, other inabilities.
     """
@@ -100,9 +105,9 @@ async def hold(bench: Workbench, entries: Mapping[str, Entry], request: Request)
     clock.lap("build and references")
     runs = tuple(run for one in entries.values() if one.build for run in one.build.runs)
     started = Outcome(request, entries, seed, hidden, clock.phases, runs, sets=made.sets, trusted=made.cubin)
-    if any(one.program is None for one in entries.values()):
-        if (broken := entries.get(BASELINE)) is not None and broken.program is None:
-            raise bad_baseline(request.workload, "it does not build")
+    if (broken := entries.get(BASELINE)) is not None and broken.program is None:
+        raise bad_baseline(request.workload, "it does not build")
+    if not started.built:
         return started
     await bench.progress("running", 0.5)
     return await _Trial(bench, started, clock).run()
@@ -159,14 +164,13 @@ class _Trial:
     async def run(self) -> Outcome:
         """Run it all. Raises BadWorkload where the baseline is wrong, Unavailable where the GPU is too small."""
         before = await self._state()
-        names = self.started.candidates
-        timed = self.request.timing is not None
+        names = self.started.built
+        timed = self.request.timing is not None and names == self.started.candidates
         try:
             result = await self._launch([*self.started.entries] if timed else names, names, timed=timed)
-            for name in names:  # a program that lost the context took the trials of the later ones with it
-                if all(one.status == "not_run" for one in result.of(name)):
-                    alone = await self._launch([name], [name], timed=False)
-                    result = _merged(result, name, alone)
+            while left := [name for name in names if all(one.status == "not_run" for one in result.of(name))]:
+                # a program that lost the context, or never ended, took the trials of the later ones with it
+                result = _merged(result, await self._launch(left, left, timed=False))
         except Unplannable as error:
             fault = _unplannable(error, self.started.entries[error.program])
             if error.program == BASELINE:
@@ -228,7 +232,8 @@ class _Trial:
 
     def _faults(self, result: LauncherResult, state: GpuState) -> dict[str, tuple[Fault, ...]]:
         workload = self.request.workload
-        found = {name: faults_of(workload, self.sets, result, name) for name in self.started.entries}
+        names = (*self.started.built, *({BASELINE} & self.started.entries.keys()))
+        found = {name: faults_of(workload, self.sets, result, name) for name in names}
         wrong = found.pop(BASELINE, [])
         if wrong and not any(found.values()):
             raise bad_baseline(workload, wrong[0].finding.message)
@@ -239,10 +244,11 @@ class _Trial:
         return {name: tuple(faults) for name, faults in found.items()}
 
 
-def _merged(result: LauncherResult, name: str, alone: LauncherResult) -> LauncherResult:
-    """The result with the trials that a program had alone."""
-    others = tuple(one for one in result.trials if one.trial.program != name)
-    return replace(result, trials=(*others, *alone.trials))
+def _merged(result: LauncherResult, later: LauncherResult) -> LauncherResult:
+    """The result with the trials that some of its programs had later."""
+    again = {one.trial.program for one in later.trials}
+    others = tuple(one for one in result.trials if one.trial.program not in again)
+    return replace(result, trials=(*others, *later.trials))
 
 
 def _unplannable(unplannable: Unplannable, one: Entry) -> Fault:
