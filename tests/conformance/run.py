@@ -62,8 +62,8 @@ def passed(url: str, selection: list[str], out: Path) -> bool:
     print(f"{selection[1]}: {counts['SUCCESS']} checks passed, {counts['FAILURE']} failed{beside}")
     if ended.returncode != 0:
         failed = [check for check in checks if check["status"] == "FAILURE"]
-        print(*(f"  {check['id']}: {_reason(check)}" for check in failed), sep="\n")
-        print(ended.stdout[-3000:], ended.stderr[-1000:])
+        print(*(f"  {check['id']}: {_reason(check)}" for check in failed[:20]), sep="\n")
+        print(ended.stdout[-1500:], ended.stderr[-500:])
     return ended.returncode == 0 and counts["SUCCESS"] > 0
 
 
