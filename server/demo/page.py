@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from .pictures import Point, Roof, bars, roofline
+from .seen import Seen
 from .steps import FOLDER, SOURCE_NAME, STEPS, Step
-
-if TYPE_CHECKING:
-    from .walk import Seen
 
 _STYLE = FOLDER / "page.css"
 
 
-def write_page(seen: "Sequence[Seen]", live: bool) -> str:
+def write_page(seen: Sequence[Seen], live: bool) -> str:
     """The page as HTML text."""
     how = (
         "Everything was measured live."
@@ -41,7 +39,7 @@ def write_page(seen: "Sequence[Seen]", live: bool) -> str:
     )
 
 
-def _answer(one: "Seen") -> str:
+def _answer(one: Seen) -> str:
     why = f'<span class="soft">{escape(one.question.why)} ({one.wall_s:.2f} s)</span>'
     return f"<h3>{escape(one.question.tool)}</h3><p>{why}</p><pre>{escape(one.text)}</pre>"
 
@@ -68,12 +66,12 @@ def _worst(findings: Sequence[Mapping[str, Any]]) -> str:
     return min((str(finding["severity"]) for finding in findings), key=order.index)
 
 
-def _kernel(one: "Seen") -> Mapping[str, Any] | None:
+def _kernel(one: Seen) -> Mapping[str, Any] | None:
     kernels = cast("Sequence[Mapping[str, Any]]", one.data.get("kernels") or ())
     return kernels[0] if one.question.tool == "profile" and kernels else None
 
 
-def _pictures(seen: "Sequence[Seen]") -> str:
+def _pictures(seen: Sequence[Seen]) -> str:
     profiled = {one.step.title: kernel for one in seen if (kernel := _kernel(one)) is not None}
     rows: list[tuple[str, float | None, str]] = []
     for number, step in enumerate(STEPS, 1):

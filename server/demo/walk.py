@@ -5,7 +5,6 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,18 +16,8 @@ from rich.panel import Panel
 
 from ..gpu import find_devices
 from .page import write_page
+from .seen import Seen
 from .steps import RECORDING, SOURCE_NAME, STEPS, Question, Step, lay_out
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What one question was answered: the text as the agent got it, the data, and how long it took in seconds."""
-
-    step: Step
-    question: Question
-    text: str
-    data: dict[str, Any]
-    wall_s: float
 
 
 async def walk(console: Console, page: Path) -> bool:
