@@ -8,7 +8,7 @@ from .finding import Finding
 from .fitting import fits
 from .number import Frozen
 
-DEFAULT_TOKENS = 560
+DEFAULT_TOKENS = 598
 EXCERPT_CHARACTERS = 110
 MIX_SHOWN = 3
 Layer = Literal["source", "ptx", "sass", "proof"]
@@ -35,10 +35,12 @@ class KernelAnalysis(Frozen):
     def data(self, detail: Detail) -> dict[str, Any]:
         """Without what is unknown or empty; by default only the largest parts of the mix, in percent."""
         told = self.model_dump(exclude_none=True, exclude_defaults=True)
-        if self.spill_bytes == 0:
-            told.pop("spill_bytes", None)
+        for name in ("spill_bytes", "static_shared_bytes"):
+            if told.get(name) == 0:
+                del told[name]
         if detail == "summary":
             told.pop("access_bits", None)
+            told.pop("proof", None)  # told with its launch among the checks
             if self.mix:
                 told["mix"] = self.mix_text
         return told
@@ -67,7 +69,7 @@ class KernelAnalysis(Frozen):
             parts.append(f"global accesses by bits: {widths}")
         if self.block is not None:
             parts.append(f"block {self.block}{' assumed' if self.assumed_block else ''}")
-        if self.proof is not None:
+        if self.proof is not None and detail != "summary":
             parts.append(self.proof)
         return f"{self.name}: " + "; ".join(parts) if parts else self.name
 
@@ -81,8 +83,8 @@ class _Cut(NamedTuple):
 
 
 def _cuts() -> Iterator[_Cut]:
-    yield from (_Cut(6, 6, 6), _Cut(6, 3, 6), _Cut(6, 1, 4), _Cut(5, 1, 3))
-    yield from (_Cut(count, 1, kernels) for count in (4, 3, 2, 1) for kernels in (3, 1))
+    yield from (_Cut(6, 6, 6), _Cut(6, 3, 6), _Cut(6, 2, 5), _Cut(6, 1, 4), _Cut(6, 1, 3))
+    yield from (_Cut(count, 1, kernels) for count in (5, 4, 3, 2, 1) for kernels in (3, 2, 1))
 
 
 class AnalysisAnswer(Answer):

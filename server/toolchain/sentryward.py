@@ -164,6 +164,6 @@ def parse_answer(answer: bytes) -> Proof:
 
 
 def _reason(result: str, diagnostics: Sequence[Diagnostic]) -> str:
-    told = next((each.message or each.code for each in diagnostics if each.message or each.code), None)
+    told = next((each.code or each.message for each in diagnostics if each.code or each.message), None)
     name = result.replace("_", " ")
-    return name if told is None else f"{name}: {told}"
+    return name if told is None else f"{name}: {told.replace('_', ' ').replace('-', ' ')}"

@@ -197,9 +197,12 @@ def _origin(bench: Workbench, runs: list[Finished]) -> Origin:
 
 
 def _proved(proofs: Proofs) -> Iterable[str]:
-    """The proofs that succeeded, each with the launch it holds for."""
+    """The proofs that succeeded, by the launch they hold for."""
+    launches: dict[str, list[str]] = {}
     for name, launch in proofs.proved.items():
-        yield f"proof: {name} race-free ({launch})"
+        launches.setdefault(launch, []).append(name)
+    for launch, names in launches.items():
+        yield f"proof: {', '.join(names)} race-free ({launch})"
 
 
 def _summary(found: Sequence[Finding], kernels: int, arch: str) -> str:

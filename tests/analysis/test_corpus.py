@@ -42,7 +42,7 @@ class Labels:
 
     @property
     def planted(self) -> set[tuple[int, str]]:
-        return set[tuple[int, str]]().union(*self.expected.values()) | self.beyond
+        return self.beyond.union(*self.expected.values())
 
 
 def labels(name: str) -> Labels:
