@@ -1,6 +1,6 @@
 """What each component was worth, told to an agent from a table of rollouts. It runs no rollouts."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import anyio.to_thread
 from pydantic import Field
@@ -48,6 +48,7 @@ class AttributeArgs(Args):
 class AttributionAnswer(Answer):
     """The document of the table, told at one level; `raw` is the whole of it."""
 
+    component: ClassVar[str | None] = "attribution"
     level: Level
     document: dict[str, Any]
 
@@ -86,7 +87,7 @@ class AttributionAnswer(Answer):
         return lines
 
 
-@tool(title="Attribute effects", read_only=True, name="attribute")
+@tool(title="Attribute effects", read_only=True, name="attribute", component="attribution")
 async def attribute_tool(bench: Workbench, args: AttributeArgs) -> AttributionAnswer:
     """Read the table, compute, and keep the whole document and the report page as artifacts."""
     _, file = resolve(bench.client, args.path)

@@ -20,6 +20,7 @@ from . import schemas
 from .calls import Caller, Calls, typed_error
 from .errors import InternalError, NotFound
 from .jobs import Job
+from .masking import artifact_of
 from .prompts import PROMPTS, find_prompt
 from .wire import Incoming
 
@@ -138,7 +139,7 @@ class App:
 
     def _artifact(self, caller: Caller, name: str) -> str:
         store = self.calls.services.store
-        artifact, digest, _ = store.artifact(caller.client.name, name)
+        artifact, digest = artifact_of(store, caller.client, name)
         with store.blobs.open(digest) as stream:
             text = stream.read(MAX_RESOURCE_BYTES).decode("utf-8", "replace")
         if artifact.size_bytes > MAX_RESOURCE_BYTES:

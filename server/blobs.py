@@ -1,11 +1,12 @@
 """Bytes by their digest: immutable, zstd-compressed files below one folder. It knows nothing of what they mean."""
 
+import fcntl
 import hashlib
 import io
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -62,15 +63,48 @@ class Blobs:
                         size += len(chunk)
                         packed.write(chunk)
                 raw.flush()
-                digest = hasher.hexdigest()
-                target = self.path(digest)
+            digest = hasher.hexdigest()
+            target = self.path(digest)
+            with self._guarded(fcntl.LOCK_SH):
                 if target.is_file():
+                    os.utime(target)  # it is wanted again: a collection leaves young blobs alone
                     return digest, size
-            target.parent.mkdir(exist_ok=True)
-            Path(name).replace(target)
+                target.parent.mkdir(exist_ok=True)
+                Path(name).replace(target)
             return digest, size
         finally:
             Path(name).unlink(missing_ok=True)
+
+    def digests(self) -> Iterator[str]:
+        """Every digest that is kept, in no order."""
+        for path in self.folder.glob("??/*.zst"):
+            yield path.parent.name + path.name.removesuffix(".zst")
+
+    def unfinished(self) -> Iterator[Path]:
+        """The files of writes that did not end: under way, or cut off by a kill."""
+        yield from self.folder.glob(".new-*")
+
+    def discard(self, path: Path, before: float) -> int:
+        """Remove a file of ours that nobody touched since `before` (Unix time); returns its bytes, else 0."""
+        with self._guarded(fcntl.LOCK_EX):
+            try:
+                stat = path.stat()
+                if stat.st_mtime >= before:
+                    return 0
+                path.unlink()
+                return stat.st_size
+            except FileNotFoundError:
+                return 0
+
+    @contextmanager
+    def _guarded(self, how: int) -> Generator[None, None, None]:
+        """Keep a collection and a writer that finds its blob already kept apart, also across processes."""
+        handle = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, how)
+            yield
+        finally:
+            os.close(handle)
 
     def make_durable(self, digests: Iterable[str]) -> None:
         """Let these blobs outlive a power failure. Raises StorageFailure where one is missing or cannot be synced."""

@@ -18,8 +18,10 @@ from pydantic import ValidationError
 
 from .catalog import Catalog
 from .client import Client
+from .components import gives_some
 from .errors import InternalError, InvalidArguments, UnknownTool, WarpwiseError, typed_cause
 from .jobs import Cancelled, Job, Progress
+from .masking import WORKING, masked, masked_error, withheld_answer
 from .reports.answer import Answer, Detail, Running
 from .tool import Args, Tool
 from .workbench import Services, Workbench
@@ -68,13 +70,14 @@ class Calls:
         """Answer a call, or refuse it with a typed error. `wait_s` overrides how long before work becomes a job."""
         try:
             tool = await self.find(name)
+            if not gives_some(caller.client.given, tool.component):
+                return told(withheld_answer(), "summary")
             args = validated(tool, arguments)
             wait = wait_s if wait_s is not None else getattr(args, "wait_s", DEFAULT_WAIT_S)
             answer = await self._answer(tool, args, caller, listener, wait)
-            detail = self._detail(args, caller)
-            return Reply(sendable(answer.structured(detail)), sendable(answer.text(detail)))
+            return told(masked(answer, caller.client.given), self._detail(args, caller))
         except Exception as error:  # noqa: BLE001  # the daemon's one outermost door: every failure leaves typed
-            return refusal(typed_error(error, name))
+            return refusal(masked_error(typed_error(error, name), caller.client.given))
 
     async def find(self, name: str) -> Tool:
         """The tool of that name. Raises UnknownTool, with the nearest name."""
@@ -97,7 +100,8 @@ class Calls:
         bench = Workbench(self.services, caller.client)
 
         def work(progress: Progress) -> Awaitable[Answer]:
-            return tool.run(replace(bench, progress=progress), args)
+            shown = progress if caller.client.given is None else _unspecific(progress)
+            return tool.run(replace(bench, progress=shown), args)
 
         if not tool.long:
             return await _attended(tool, caller, listener, work)
@@ -120,6 +124,20 @@ class Calls:
         if isinstance(id, str) and id.startswith("j-"):
             return cast("Detail", self.services.jobs.find(caller.client.name, id).detail)
         return "summary"
+
+
+def told(answer: Answer, detail: Detail) -> Reply:
+    """An answer as text and data, within the detail asked for."""
+    return Reply(sendable(answer.structured(detail)), sendable(answer.text(detail)))
+
+
+def _unspecific(progress: Progress) -> Progress:
+    """How far work is, for a client that is not given everything: that it goes on, and no more."""
+
+    async def tell(message: str, fraction: float | None = None) -> None:
+        await progress(WORKING, None)
+
+    return tell
 
 
 async def _attended(

@@ -8,10 +8,11 @@ from pathlib import Path
 class Client:
     """A client's name, the folders it may name paths below (resolved), and what the operator gives it.
 
-    `given` is None when every component is given.
+    `given` is None when every component is given; `record` is the name under which its calls are recorded, or None.
     """
 
     name: str
     roots: tuple[Path, ...]
     given: frozenset[str] | None = None
+    record: str | None = None
     toolsets: frozenset[str] = field(default_factory=lambda: frozenset({"core"}))

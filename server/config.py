@@ -17,13 +17,16 @@ SandboxMode = Literal["auto", "off", "require"]
 class Config:
     """Where state lies, what clients may read, how programs are contained.
 
-    `replay` is a pack of recorded runs (a folder): what needs a GPU that is not here is answered from it.
+    `replay` is a pack of recorded runs (a folder): what needs a GPU that is not here is answered from it. `given` (None:
+    everything) and `record` hold for every client that has none of its own.
     """
 
     state_dir: Path
     roots: tuple[Path, ...] = ()
     sandbox: SandboxMode = "auto"
     replay: Path | None = None
+    given: frozenset[str] | None = None
+    record: str | None = None
     toolsets: frozenset[str] = field(default_factory=lambda: frozenset({"core"}))
 
     @property

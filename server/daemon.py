@@ -24,11 +24,16 @@ LOCAL_CLIENT = "local"
 async def serve_stdio(config: Config) -> None:
     """Serve the process's stdin and stdout until end of input or SIGTERM, SIGINT, SIGHUP; jobs end with it."""
     reader, writer = stdio.claim()
-    local = Caller(Client(LOCAL_CLIENT, config.roots, toolsets=config.toolsets), jobs_survive=False)
+    local = Caller(local_client(config), jobs_survive=False)
     async with until_signal() as scope, opened(config, local) as app:
         async with json_lines(stdio.chunks(reader), stdio.Writer(writer).send) as (incoming, outgoing):
             await app.serve(incoming, outgoing)
         scope.cancel()
+
+
+def local_client(config: Config) -> Client:
+    """The client where the transport names none."""
+    return Client(LOCAL_CLIENT, config.roots, config.given, config.record, config.toolsets)
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ Besides `/mcp` it serves `/health` (no secrets, no token) and `/pipe`, one MCP b
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -39,11 +39,11 @@ _TEXT = {
 
 @dataclass(slots=True)
 class Door:
-    """What the guard goes by: grants, allowed host names, the daemon's own roots, and what /health tells."""
+    """What the guard goes by: grants, allowed host names, what a client has where its grant is silent, /health."""
 
     tokens: Tokens
     hosts: frozenset[str]
-    roots: tuple[Path, ...]
+    default: Client
     health: Mapping[str, str]
     stopping: anyio.Event = field(default_factory=anyio.Event)
     open_requests: int = 0
@@ -122,7 +122,7 @@ class Guard:
 
     def _client(self, grant: Grant, headers: Mapping[str, str]) -> Client:
         """The client of a grant, below the root that a bridge names with the operator's key. Raises InvalidRequest."""
-        client = grant.client(self._door.roots)
+        client = grant.client(self._door.default)
         named = headers.get(ROOT_HEADER)
         if named is None:
             return client
@@ -132,7 +132,7 @@ class Guard:
         if "\0" in str(root) or not root.is_dir():
             raise InvalidRequest(f"the root {str(root)!r} is not a folder")
         root = root.resolve()
-        return Client(client.name, (root,), client.given, client.toolsets)
+        return replace(client, roots=(root,))
 
     async def _pipe(self, caller: Caller, receive: Receive, send: Send) -> None:
         """Serve one MCP stream over the request's body and the response's, until either side ends."""

@@ -16,9 +16,8 @@ from warpwise import __version__
 from . import presence
 from .app import App
 from .calls import Caller
-from .client import Client
 from .config import Config
-from .daemon import LOCAL_CLIENT, opened
+from .daemon import local_client, opened
 from .errors import InvalidRequest
 from .framing import MAX_LINE_BYTES
 from .http import LOOPBACK_HOSTS, MCP_PATH, Door, Guard
@@ -60,12 +59,12 @@ async def serve_http(config: Config, address: Address, environ: Mapping[str, str
     if not given:
         tokens.ensure(OPERATOR)
     tokens.admin()
-    local = Caller(Client(LOCAL_CLIENT, config.roots, toolsets=config.toolsets))
+    local = Caller(local_client(config))
     with _listening(address) as listener:
         port = listener.getsockname()[1]
         with presence.announced(config.state_dir, port, __version__) as here:
             health = {"version": __version__, "instance": here.instance if here else ""}
-            door = Door(tokens, LOOPBACK_HOSTS | address.allow_hosts, config.roots, health)
+            door = Door(tokens, LOOPBACK_HOSTS | address.allow_hosts, local.client, health)
             async with opened(config, local) as app:
                 print(f"warpwise {__version__} serves http://{address.host}:{port}/mcp", file=sys.stderr)
                 await _serve_until_signal(

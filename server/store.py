@@ -11,24 +11,13 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .blobs import Blobs
 from .command import Environment, File, Finished
 from .errors import NotFound, StorageFailure
+from .migrations import migrate
 from .reports.answer import Artifact
-
-SCHEMA_VERSION = 1
-_SCHEMA = """
-CREATE TABLE run (
-    question TEXT NOT NULL, environment TEXT NOT NULL, finished TEXT NOT NULL, measured_at REAL NOT NULL,
-    PRIMARY KEY (question, environment)
-) WITHOUT ROWID;
-CREATE TABLE candidate (id TEXT PRIMARY KEY, manifest TEXT NOT NULL, kept_at REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE artifact (
-    id TEXT NOT NULL, client TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, size_bytes INTEGER NOT NULL,
-    component TEXT NOT NULL, kept_at REAL NOT NULL, PRIMARY KEY (id, client)
-) WITHOUT ROWID;
-"""
 
 
 class Store:
@@ -50,22 +39,16 @@ class Store:
     def _prepare(self) -> None:
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")
-        with self._transaction() as database:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                for statement in _SCHEMA.strip().split(";\n"):
-                    database.execute(statement)
-                database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            elif version != SCHEMA_VERSION:
-                raise StorageFailure(
-                    f"the state folder {self.folder} has schema {version}, this warpwise knows {SCHEMA_VERSION}",
-                    "Use the warpwise that made it, or point WARPWISE_STATE at another folder.",
-                )
+        with self.transaction() as database:
+            migrate(database, self.folder)
 
     @contextmanager
-    def _transaction(self) -> Generator[sqlite3.Connection, None, None]:
+    def transaction(self, *, durable: bool = False) -> Generator[sqlite3.Connection, None, None]:
+        """One write, all of it or nothing. What is `durable` outlives a power failure, too. Raises StorageFailure."""
         with self._lock:
             try:
+                if durable:
+                    self._connection.execute("PRAGMA synchronous=FULL")
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
                 self._connection.execute("COMMIT")
@@ -75,18 +58,25 @@ class Store:
             except BaseException:
                 self._rollback()
                 raise
+            finally:
+                if durable:
+                    self._connection.execute("PRAGMA synchronous=NORMAL")
 
     def _rollback(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
-    def _one(self, query: str, *values: object) -> tuple[object, ...] | None:
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """What a query finds. Raises StorageFailure where the index cannot be read."""
         with self._lock:
             try:
-                found: tuple[object, ...] | None = self._connection.execute(query, values).fetchone()
+                return self._connection.execute(query, values).fetchall()
             except sqlite3.Error as error:
                 raise StorageFailure(f"the index below {self.folder} cannot be read: {error}") from error
-            return found
+
+    def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        found = self.rows(query, *values)
+        return found[0] if found else None
 
     def close(self) -> None:
         """Close the index; the store cannot be used afterwards."""
@@ -96,7 +86,7 @@ class Store:
     def keep_run(self, finished: Finished) -> None:
         """Keep how a run finished, in place of an older answer to the same question in the same environment."""
         held = finished_to_json(finished, self.blobs)
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute(
                 "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)",
                 (finished.question, finished.environment.digest, json.dumps(held), finished.measured_at),
@@ -116,16 +106,14 @@ class Store:
 
     def runs(self) -> Iterator[dict[str, object]]:
         """Every kept run as JSON data, oldest first."""
-        with self._lock:
-            rows = self._connection.execute("SELECT finished FROM run ORDER BY measured_at").fetchall()
-        for (held,) in rows:
+        for (held,) in self.rows("SELECT finished FROM run ORDER BY measured_at"):
             yield json.loads(held)
 
     def keep_candidate(self, id: str, manifest: bytes) -> None:  # noqa: A002
         """Keep a candidate's manifest under its id; a repeated one costs no write."""
         if self._one("SELECT 1 FROM candidate WHERE id=?", id):
             return
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute(
                 "INSERT OR IGNORE INTO candidate VALUES (?, ?, ?)", (id, manifest.decode(), time.time())
             )
@@ -144,7 +132,7 @@ class Store:
         digest = self.blobs.put(content)
         identity = f"a-{digest[:16]}"
         if not self._one("SELECT 1 FROM artifact WHERE id=? AND client=?", identity, client):
-            with self._transaction() as database:
+            with self.transaction() as database:
                 database.execute(
                     "INSERT OR IGNORE INTO artifact VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (identity, client, name, digest, len(content), component, time.time()),

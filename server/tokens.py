@@ -32,15 +32,19 @@ class Grant:
     token: str
     roots: tuple[Path, ...] = ()
     given: frozenset[str] | None = None
+    record: str | None = None
 
-    def client(self, default_roots: tuple[Path, ...]) -> Client:
-        """The client that presents this token."""
-        return Client(self.name, self.roots or default_roots, self.given)
+    def client(self, default: Client) -> Client:
+        """The client that presents this token; where the grant says nothing, as `default`."""
+        given = default.given if self.given is None else self.given
+        record = default.record if self.record is None else self.record
+        return Client(self.name, self.roots or default.roots, given, record, default.toolsets)
 
     def as_json(self) -> dict[str, Any]:
         """The grant as it lies on disk."""
         given = None if self.given is None else sorted(self.given)
-        return {"token": self.token, "roots": [str(root) for root in self.roots], "give": given}
+        roots = [str(root) for root in self.roots]
+        return {"token": self.token, "roots": roots, "give": given, "record": self.record}
 
 
 class Tokens:
@@ -81,9 +85,15 @@ class Tokens:
             _create(path, Grant(name, _new()))
         return _grant(path)
 
-    def add(self, name: str, roots: tuple[Path, ...] = (), given: frozenset[str] | None = None) -> Grant:
+    def add(
+        self,
+        name: str,
+        roots: tuple[Path, ...] = (),
+        given: frozenset[str] | None = None,
+        record: str | None = None,
+    ) -> Grant:
         """A new client's grant. Raises InvalidRequest where the name is taken."""
-        path, grant = self._path(name), Grant(name, _new(), roots, given)
+        path, grant = self._path(name), Grant(name, _new(), roots, given, record)
         if path.is_file() or _create(path, grant) != grant.token:
             raise InvalidRequest(
                 f"client {name} has a token already", f"Revoke it first: warpwise token revoke {name}"
@@ -183,7 +193,9 @@ def _grant(path: Path) -> Grant:
     held = _read(path)
     give = held.get("give")
     roots = tuple(Path(root) for root in held.get("roots", ()))
-    return Grant(path.stem, str(held["token"]), roots, None if give is None else frozenset(give))
+    return Grant(
+        path.stem, str(held["token"]), roots, None if give is None else frozenset(give), held.get("record")
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

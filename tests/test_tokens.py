@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from warpwise.server.client import Client
 from warpwise.server.errors import InvalidRequest, NotFound, StorageFailure
 from warpwise.server.tokens import OPERATOR, Grant, Tokens, given_tokens
 
@@ -80,8 +81,9 @@ def test_the_given_token_is_the_operators_and_never_written(tmp_path: Path) -> N
 
 def test_a_clients_roots_are_its_own_or_the_daemons(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
-    assert tokens.add("own", (Path("/own"),)).client((Path("/daemon"),)).roots == (Path("/own"),)
-    assert tokens.add("none").client((Path("/daemon"),)).roots == (Path("/daemon"),)
+    default = Client("local", (Path("/daemon"),))
+    assert tokens.add("own", (Path("/own"),)).client(default).roots == (Path("/own"),)
+    assert tokens.add("none").client(default).roots == (Path("/daemon"),)
 
 
 @pytest.mark.parametrize("weak", ["short", "has spaces in it, many", "ünicode-ünicode-ünicode"])

@@ -34,16 +34,24 @@ def serve(
     replay: Annotated[
         Path | None, typer.Option(help="Answer what needs a GPU from this folder of recorded runs.")
     ] = None,
+    give: Annotated[
+        str | None,
+        typer.Option(help="What clients are told: components, comma separated, or a .toml policy."),
+    ] = None,
+    record: Annotated[str | None, typer.Option(help="Record every call under this name.")] = None,
     detached: Annotated[bool, typer.Option(hidden=True, help="As `connect` starts it.")] = False,
 ) -> None:
     """Serve MCP over stdio (default) or HTTP until end of input or a signal."""
     import anyio
 
     from ..config import from_environment
+    from ..policy import parse_give
 
     roots = () if detached else roots_of(root)
     chosen = frozenset(name.strip() for name in toolsets.split(",") if name.strip())
-    config = replace(from_environment(roots, replay=replay), roots=roots, toolsets=chosen)
+    given = None if give is None else parse_give(give)
+    settings = from_environment(roots, replay=replay)
+    config = replace(settings, roots=roots, toolsets=chosen, given=given, record=record)
     if http is None:
         from ..daemon import serve_stdio
 

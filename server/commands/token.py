@@ -25,9 +25,16 @@ def add(
         list[Path] | None,
         typer.Option(help="A folder that this client may name files in; repeatable. Default: the daemon's."),
     ] = None,
+    give: Annotated[
+        str | None, typer.Option(help="What it is told: components, comma separated, or a .toml policy.")
+    ] = None,
+    record: Annotated[str | None, typer.Option(help="Record its calls under this name.")] = None,
 ) -> None:
     """Make a token for a client and print it; a running daemon takes it at once."""
-    print(_tokens().add(name, tuple(folder.resolve() for folder in root or ())).token)
+    from ..policy import parse_give
+
+    given = None if give is None else parse_give(give)
+    print(_tokens().add(name, tuple(folder.resolve() for folder in root or ()), given, record).token)
 
 
 def show(name: Name) -> None:
@@ -40,9 +47,13 @@ def show(name: Name) -> None:
 
 
 def list_all() -> None:
-    """List the clients and their roots, without their tokens."""
+    """List the clients, their roots, what they are given and their recordings, without their tokens."""
+    from ..components import ordered
+
     for grant in _tokens().all():
-        print(grant.name, *(str(root) for root in grant.roots), sep="\t")
+        given = () if grant.given is None else ("given " + (", ".join(ordered(grant.given)) or "nothing"),)
+        record = (f"recorded as {grant.record}",) if grant.record else ()
+        print(grant.name, *(str(root) for root in grant.roots), *given, *record, sep="\t")
 
 
 def revoke(name: Name) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ..errors import InvalidRequest
+from ..masking import artifact_of
 from ..reports.answer import Answer, Detail
 from ..tool import Args, tool
 from ..workbench import Workbench
@@ -45,7 +46,7 @@ async def artifact(bench: Workbench, args: ArtifactArgs) -> ArtifactPage:
         raise InvalidRequest(
             f"not an artifact uri: {args.uri!r}", f"It looks like {_PREFIX}a-0123456789abcdef."
         )
-    found, digest, _ = bench.services.store.artifact(bench.client.name, args.uri.removeprefix(_PREFIX))
+    found, digest = artifact_of(bench.services.store, bench.client, args.uri.removeprefix(_PREFIX))
     content = bench.blobs.read(digest)
     if args.offset >= len(content) and content:
         raise InvalidRequest(f"offset {args.offset:,} is past the end ({found.size_bytes:,} bytes)")
