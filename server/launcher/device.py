@@ -19,9 +19,6 @@ _STICKY = frozenset(
         *("INVALID_ADDRESS_SPACE", "INVALID_PC", "LAUNCH_FAILED", "ASSERT", "ECC_UNCORRECTABLE", "UNKNOWN"),
     )
 )
-_OWN_HEAP_BYTES = (
-    1  # the driver rounds up to the least it can: a device-side malloc cannot keep results there
-)
 
 
 class DriverError(Exception):
@@ -53,7 +50,6 @@ class Device:
         self.handle = call("cuDeviceGet", 0)
         self.context = call("cuDevicePrimaryCtxRetain", self.handle)
         call("cuCtxSetCurrent", self.context)
-        call("cuCtxSetLimit", cuda.CUlimit.CU_LIMIT_MALLOC_HEAP_SIZE, _OWN_HEAP_BYTES)
         self.stream = call("cuStreamCreate", int(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING))
         self.l2_bytes = int(self._attribute("L2_CACHE_SIZE"))
 

@@ -32,13 +32,15 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
         if not sys.stdin.readline():
             return 0
-    _work(device, Path(), ready_s)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)  # everything is written: what Python would still tidy up goes with the process
+    if not _work(device, Path(), ready_s):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # everything is written: what Python would still tidy up goes with the process
+    return 0
 
 
-def _work(device: Device, folder: Path, ready_s: float) -> None:
+def _work(device: Device, folder: Path, ready_s: float) -> bool:
+    """Do the job; whether a sanitizer watches, which wants a process to end in the common way."""
     began = time.perf_counter()
     job = Job(folder / "job.json")
     outputs = Outputs(folder / "outputs.bin")
@@ -54,6 +56,7 @@ def _work(device: Device, folder: Path, ready_s: float) -> None:
             result["timing"] = {"error": error.name, "call": str(error), "program": None}
     outputs.close()
     (folder / "result.json").write_text(json.dumps(result))
+    return job.debug
 
 
 def _trials(device: Device, job: Job, outputs: Outputs) -> tuple[list[dict[str, Any]], bool]:

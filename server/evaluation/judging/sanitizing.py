@@ -45,6 +45,13 @@ async def sanitize(bench: Workbench, outcome: Outcome) -> Sanitized:
     async with anyio.create_task_group() as group:
         for tool in TOOLS:
             group.start_soon(run, tool)
+    if all(isinstance(one, WarpwiseError) for one in outcomes.values()):
+        missing = (
+            SkippedCheck(check=tool, reason=one.what)
+            for tool, one in outcomes.items()
+            if isinstance(one, WarpwiseError)
+        )
+        return Sanitized((), (), tuple(missing), ())
     entered = outcome.entries["candidate"]
     kernels = entered.build.kernels if entered.build else ()
     names = tuple(entered.candidate.files)
