@@ -107,7 +107,7 @@ async def verdict_times(bench: Workbench) -> dict[str, Any]:
 
 
 def _median(found: dict[str, Any]) -> float:
-    return round(statistics.median(one["s"] for one in found.values()), 3)
+    return round(float(statistics.median(one["s"] for one in found.values())), 3)
 
 
 async def vector_add(bench: Workbench) -> dict[str, Any]:
