@@ -99,9 +99,14 @@ class Calls:
     ) -> Answer:
         bench = Workbench(self.services, caller.client)
 
+        async def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
+            other = await self.find(name)
+            taken = {key: value for key, value in arguments.items() if key in other.args.model_fields}
+            return await other.run(bench, validated(other, taken))
+
         def work(progress: Progress) -> Awaitable[Answer]:
             shown = progress if caller.client.given is None else _unspecific(progress)
-            return tool.run(replace(bench, progress=shown), args)
+            return tool.run(replace(bench, progress=shown, ask=ask), args)
 
         if not tool.long:
             return await _attended(tool, caller, listener, work)

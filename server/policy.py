@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from .components import BASE, DERIVED, OTHER, normal
 from .errors import InvalidRequest
@@ -29,9 +29,10 @@ def read_policy(path: Path) -> frozenset[str]:
         raise InvalidRequest(f"{path.name}: unknown key {wrong[0]!r}", "A policy has `give` and `withhold`.")
     lists: dict[str, list[str]] = {}
     for key, value in held.items():
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in cast("list[Any]", value)):
+        names = cast("list[object]", value if isinstance(value, list) else [None])
+        if not all(isinstance(name, str) for name in names):
             raise InvalidRequest(f"{path.name}: {key} is not a list of component names")
-        lists[key] = cast("list[str]", value)
+        lists[key] = cast("list[str]", names)
     return _normal(lists.get("give", ["all"]), lists.get("withhold", []))
 
 

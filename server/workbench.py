@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from . import candidate as candidates
 from .blobs import Blobs
@@ -10,20 +11,26 @@ from .candidate import Candidate
 from .client import Client
 from .command import Command, Finished
 from .config import Config
-from .errors import InvalidRequest, NotFound
+from .errors import InternalError, InvalidRequest, NotFound
 from .gpu import Gpus
 from .jobs import Jobs
-from .reports.answer import Artifact, Origin
+from .reports.answer import Answer, Artifact, Origin
 from .runner import Runner
 from .sandbox import LazySandbox
 from .store import Store
 from .toolchain.discovery import Toolchain
 
 Progress = Callable[[str, float | None], Awaitable[None]]
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[Answer]]
 
 
 async def silent(message: str, fraction: float | None = None) -> None:
     """A progress listener that tells nobody."""
+
+
+async def nobody(tool: str, arguments: Mapping[str, Any]) -> Answer:
+    """Where no tools are served, none can be asked."""
+    raise InternalError(f"{tool} was asked where no tools are served")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,12 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """One call's view of the daemon: whose call it is and where its progress goes."""
+    """One call's view of the daemon: whose call it is, where its progress goes, and how it asks another tool."""
 
     services: Services
     client: Client
     progress: Progress = silent
+    ask: Ask = nobody
 
     @property
     def blobs(self) -> Blobs:

@@ -21,7 +21,7 @@ LAYERS = (
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
     "store migrations lease gpu gpu_state jobs analysis guidance",
     "recording masking checkpoints candidate evaluation workloads",
-    "workbench services tool tools_arguments building build_findings analyzing profiling profile_findings profile_files",
+    "workbench measuring checkpoint_diff restoring services tool tools_arguments building build_findings analyzing profiling profile_findings profile_files",
     "evaluation.judging",
     "tools",
     "schemas catalog calls wire app",
