@@ -47,11 +47,12 @@ async def main(port: int, without: str | None) -> None:
         state = Path(folder)
         tokens = Tokens(state)
         bearer = (b"authorization", f"Bearer {tokens.ensure('suite').token}".encode())
-        async with opened(Config(state, (state,)), Caller(Client("suite", (state,)))) as app:
+        client = Client("suite", (state,))
+        async with opened(Config(state, (state,)), Caller(client)) as app:
             await fixtures.join(
                 app.server, fixtures.build(), frozenset(await app.calls.catalog.tools()), without
             )
-            door = Door(tokens, LOOPBACK_HOSTS, (state,), {})
+            door = Door(tokens, LOOPBACK_HOSTS, client, {})
             unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
             mcp = app.server.streamable_http_app(
                 event_store=Events(), retry_interval=100, transport_security=unguarded
