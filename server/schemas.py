@@ -50,7 +50,7 @@ def arguments_schema(tool: Tool) -> Schema:
 
 
 def answer_schema() -> Schema:
-    """What every answer of every tool has, one level deep: a running job has only `state`, `job`, `progress` and `next`.
+    """What every answer of every tool has; only `state` is certain, since work that goes on has no findings yet.
 
     It is small on purpose, since hosts put it in the model's context; `report_schema` has everything.
     """
@@ -58,9 +58,7 @@ def answer_schema() -> Schema:
         "type": "object",
         "properties": {
             "state": {"enum": ["done", "running"]},
-            "summary": {"type": "string"},
             "findings": {"type": "array"},
-            "job": {"type": "string"},
         },
         "required": ["state"],
     }
