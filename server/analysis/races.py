@@ -52,8 +52,9 @@ def conflicts(flow: Flow) -> list[Conflict]:
 
     Of assumed block shapes all must show it.
     """
-    ordered = list(_pairs(flow))
-    siblings = list(_siblings(flow, ordered))[:MAX_PAIRS]
+    never = _never_reached(flow)
+    ordered = list(_pairs(flow, never))
+    siblings = list(_siblings(flow, ordered, never))[:MAX_PAIRS]
     found = _judged(flow.block, ordered[:MAX_PAIRS], siblings)
     for block in flow.blocks[1:] if flow.block.assumed and found else ():
         also = {(id(each.first), id(each.second)) for each in _judged(block, ordered[:MAX_PAIRS], siblings)}
@@ -68,21 +69,37 @@ def _judged(block: Block, ordered: list[_Pair], siblings: list[_Pair]) -> list[C
     return [conflict for conflict in found if conflict is not None]
 
 
-def _pairs(flow: Flow) -> Iterator[_Pair]:
+def _never_reached(flow: Flow) -> frozenset[int]:
+    """Nodes that no thread reaches under any round guess: ways around conditions that always hold."""
+    evaluator = Evaluator(flow.block)
+    found: set[int] = set()
+    for node in flow.nodes:
+        if (
+            node.kind == "join"
+            and node.guards
+            and not any(condition.varying for condition in node.conditions)
+        ):
+            active, _ = evaluator.active(node.conditions)
+            if not active[:ROUND_SAMPLES].any():
+                found.add(id(node))
+    return frozenset(found)
+
+
+def _pairs(flow: Flow, never: frozenset[int]) -> Iterator[_Pair]:
     for node, access in flow.accesses("shared"):
         best: dict[tuple[int, int | None], _Pair] = {}
-        for pair in _reached(node):
+        for pair in _reached(node, never):
             key = (id(pair.second), pair.loop)
             if key not in best or best[key].warp_ordered > pair.warp_ordered:
                 best[key] = pair
         yield from (pair for pair in best.values() if _may_conflict(access, pair.first.kind, pair.second))
 
 
-def _siblings(flow: Flow, ordered: list[_Pair]) -> Iterator[_Pair]:
+def _siblings(flow: Flow, ordered: list[_Pair], never: frozenset[int]) -> Iterator[_Pair]:
     """Pairs on different ways through one stretch between barriers: threads that part at a branch run side by side."""
     known = {(id(pair.first), id(pair.second)) for pair in ordered}
     for start in [flow.nodes[0], *(node for node in flow.nodes if node.kind in _STOPS)] if flow.nodes else []:
-        found = [pair.second for pair in _reached(start) if pair.loop is None]
+        found = [pair.second for pair in _reached(start, never) if pair.loop is None]
         shared = [node for node in found if node.access is not None and node.access.space == "shared"]
         for index, first in enumerate(shared):
             for second in shared[index + 1 :]:
@@ -111,14 +128,14 @@ def _may_conflict(access: Access, kind: str, second: Node) -> bool:
     return not same
 
 
-def _reached(start: Node) -> Iterator[_Pair]:
+def _reached(start: Node, never: frozenset[int]) -> Iterator[_Pair]:
     """The accesses that can follow a node before a barrier, taking at most one loop's back edge once."""
     seen: set[tuple[int, int | None, bool]] = set()
     waiting: list[tuple[Node, int | None, bool]] = [(node, loop, False) for node, loop in start.following]
     while waiting:
         node, loop, ordered = waiting.pop()
         key = (id(node), loop, ordered)
-        if key in seen or node.kind in _STOPS:
+        if key in seen or node.kind in _STOPS or id(node) in never:
             continue
         seen.add(key)
         ordered = ordered or node.kind == "warp_barrier"

@@ -206,6 +206,8 @@ class Statements(Loops):
             self.graph.open = []
             return dict(self.frame.names)
         with self.graph.under(guard):
+            if node is None and not condition.varying:
+                self.graph.emit("join", guard.place)  # the way around a branch that all threads may take
             self.statement(node)
         return dict(self.frame.names)
 

@@ -21,6 +21,26 @@ def parse(source: bytes) -> Node:
     return Parser(_LANGUAGE).parse(_UNKNOWN.sub(lambda match: b" " * len(match.group()), source)).root_node
 
 
+_STATEMENT_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w{2,})[ \t]+(.*[;}])[ \t]*$", re.MULTILINE)
+
+
+def terminated(source: str) -> tuple[str, dict[str, str]]:
+    """The source with uses of macros that bring their own semicolon (`SYNC` for `__syncthreads();`) made statements.
+
+    Their last letter becomes the semicolon, so that places stay right; the other value maps each shortened name to its
+    full one.
+    """
+    names = {name: name[:-1] for name, _ in _STATEMENT_MACRO.findall(source)}
+    if not names:
+        return source, {}
+    use = re.compile(
+        rf"^(?![ \t]*#)(.*?)\b({'|'.join(map(re.escape, names))})\b(?=[ \t]*(?:$|\}}|//))", re.MULTILINE
+    )
+    return use.sub(lambda match: f"{match[1]}{names[match[2]]};", source), {
+        short: name for name, short in names.items()
+    }
+
+
 @lru_cache(maxsize=4096)
 def parse_expression(text: str) -> Node | None:
     """The tree of one expression, as a macro or a schedule holds it; None where it is none."""

@@ -110,8 +110,11 @@ def read(main: str, files: Mapping[str, str], defines: Mapping[str, str], arch: 
         main, conditions.predefined(arch), macros={name: Macro(None, value) for name, value in fixed.items()}
     )
     for name in sorted(files, key=lambda name: (name == main, name)):
-        root = syntax.parse(files[name].encode())
-        _collect(unit, root, name, (), frozenset(fixed))
+        text, shortened = syntax.terminated(files[name])
+        _collect(unit, syntax.parse(text.encode()), name, (), frozenset(fixed))
+        for short, full in shortened.items():
+            if full in unit.macros:
+                unit.macros.setdefault(short, unit.macros[full])
     for function in list(unit.of_role("host")):
         unit.launches += _launches(function)
     return unit
