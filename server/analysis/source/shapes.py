@@ -15,6 +15,8 @@ from .statements import Statements
 from .unit import Function, Launch, Unit
 
 _TILE_NAME = re.compile(r"tile|block|bs|bm|bn|dim|threads|width", re.IGNORECASE)
+# dim3 block(X, Y); reads as a function's declaration, k<N> as one with a type.
+_NAMES_READ_AS_TYPES = ("parameter_declaration", "type_identifier", "type_descriptor")
 _PLAIN = (256, 128, 64, 32)
 _SQUARE = (32, 16, 8)
 MAX_THREADS = 1024
@@ -31,10 +33,7 @@ class Constants:
         """The value of an expression, None where it is not constant."""
         if node is None:
             return None
-        if node.type in (
-            "parameter_declaration",
-            "type_identifier",
-        ):  # dim3 block(X, Y); reads as a declaration
+        if node.type in _NAMES_READ_AS_TYPES:
             return self.text(syntax.text(node), host)
         return constant(self._reader(host).number(node))
 
