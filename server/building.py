@@ -33,7 +33,15 @@ _NO_HOST_COMPILER = re.compile(
     r"gcc: (?:No such file|not found|command not found)|preprocess host compiler properties"
 )
 _KILLED = re.compile(
-    r"^Killed$|(?:Killed|Terminated) signal terminated program|died due to signal (?:9|15)\b", re.MULTILINE
+    r"^Killed$|^\S.*(?:Killed|Terminated) signal terminated program|^nvcc error.*died due to signal (?:9|15)\b"
+    r"|^\S+: out of memory allocating \d+|^terminate called after .*bad_alloc|^\S*virtual memory exhausted",
+    re.MULTILINE,
+)
+_DISK_FULL = re.compile(
+    r"^(?!.*(?:#error|#warning|static assertion|note:))\S.*No space left on device\s*$", re.MULTILINE
+)
+_UNUSABLE = re.compile(
+    r"^nvcc fatal\s*: (.*)|^\S.*host_config\.h.*#error.*(unsupported GNU version.*)", re.MULTILINE
 )
 _ABSOLUTE_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[\"<](/[^\">\n]{0,200})", re.MULTILINE)
 _RELATIVE_HINT = "Include files below the root by relative paths, the toolkit's by <name>."
@@ -174,15 +182,17 @@ def _require_able(log: str, arch: str) -> None:
     """Raises where the compiler could not work here, whatever the source says."""
     if _NO_HOST_COMPILER.search(log):
         raise ProgramMissing("nvcc needs a host compiler and there is no g++", _HOST_COMPILER_HINT)
-    if "No space left on device" in log:
+    if _DISK_FULL.search(log):
         raise StorageFailure("the compiler found no space left on its disk")
     if _KILLED.search(log):
-        raise ProgramKilled("a stage of the compiler was killed")
-    if re.search(r"nvcc fatal\s*: .*(?:gpu architecture|gpu-architecture|is not defined for option)", log):
+        raise ProgramKilled("a stage of the compiler was killed or ran out of memory")
+    if re.search(
+        r"(?m)^nvcc fatal\s*: .*(?:gpu architecture|gpu-architecture|is not defined for option)", log
+    ):
         raise InvalidRequest(
             f"this nvcc does not build for {arch}", "Ask for another arch, or update the toolkit."
         )
-    if unusable := re.search(r"nvcc fatal\s*: (.*)|#error.*(unsupported GNU version.*)", log):
+    if unusable := _UNUSABLE.search(log):
         raise Unavailable(f"nvcc cannot build here: {unusable[1] or unusable[2]}")
 
 

@@ -7,6 +7,7 @@ is found again where another compiler built the same program.
 
 import hashlib
 import json
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -18,6 +19,7 @@ Kind = Literal["compile", "analyze", "run", "sanitize", "profile"]
 GpuUse = Literal["none", "shared", "exclusive"]
 WORK_FOLDER = "/w"
 DELEGATE = "@delegate"
+_SHELL_KILLED = 128 + signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,11 @@ class Finished:
         """An output of this run as an input of another, identified by the question that built it."""
         return Input(self.files[name].digest, f"built:{self.question}/{name}", executable)
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether SIGKILL ended it, also where a sandbox or a shell passed that on as exit code 137."""
+        return self.signal == signal.SIGKILL or self.exit_code == _SHELL_KILLED
+
     def require_end(self, program: str) -> "Finished":
         """This run if it ended by itself. Raises ProgramTimedOut or ProgramKilled."""
         if self.timed_out:
@@ -137,6 +144,8 @@ class Finished:
             )
         if self.signal is not None:
             raise ProgramKilled(f"{program} was ended by signal {self.signal}")
+        if self.was_killed:
+            raise ProgramKilled(f"{program} or a process of it was killed (exit code {_SHELL_KILLED})")
         return self
 
 

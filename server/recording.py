@@ -4,6 +4,7 @@ A pack is a folder with `runs.jsonl` (one finished run a line) and `blobs/`: wha
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +17,19 @@ from .errors import NotRecorded, StorageFailure, Unavailable
 from .runner import Runner
 from .store import Store, finished_from_json, finished_to_json
 
-_SIGKILL = 9
+_SHORTAGE = re.compile(
+    rb"No space left on device|out of memory|Cannot allocate memory|bad_alloc|MemoryError|virtual memory exhausted"
+    rb"|(?:Killed|Terminated) signal terminated|died due to signal (?:9|15)\b|^Killed$"
+    rb"|Resource temporarily unavailable|devices? (?:is|are|is/are) (?:busy|unavailable)|busy or unavailable",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 class RecordingRunner:
     """Answers a repeated question from the store, runs a new one once however many ask, and keeps the answer.
 
-    A run that reached its deadline or was killed is kept for replay but never reused: the next call runs it again.
+    A run that reached its deadline, was killed, or failed for want of memory, disk or device is kept for replay but
+    never reused: the next call runs it again.
     """
 
     def __init__(
@@ -57,8 +64,13 @@ class RecordingRunner:
                 self._running.pop(key, None)
 
     def _is_reusable(self, kept: Finished) -> bool:
-        ended = not kept.timed_out and kept.signal != _SIGKILL
+        ended = not kept.timed_out and not kept.was_killed and not _was_short(kept)
         return ended and all(self._store.blobs.holds(file.digest) for file in kept.files.values())
+
+
+def _was_short(kept: Finished) -> bool:
+    """Whether it failed, by its own words, for want of memory, disk or device: the next call may fare better."""
+    return kept.exit_code != 0 and bool(_SHORTAGE.search(kept.stderr) or _SHORTAGE.search(kept.stdout))
 
 
 class ReplayRunner:

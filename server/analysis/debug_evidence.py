@@ -120,7 +120,7 @@ def _read_check(evidence: Evidence, blobs: Blobs, tool: Tool, outcome: Outcome) 
             log.digest if log else None,
             outcome.inputs.get("program"),
             evidence.names,
-            not outcome.timed_out and outcome.signal is None,
+            not (outcome.timed_out or outcome.was_killed) and outcome.signal is None,
         )
     except WarpwiseError as error:
         evidence.skipped.append(SkippedCheck(check=tool, reason=error.what + _said(outcome)))

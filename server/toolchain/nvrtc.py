@@ -39,6 +39,8 @@ def is_quicker(sources: Iterable[str]) -> bool:
 
 def command(unit: Unit, arch: str, timeout_s: float) -> Command:
     """Compile a source without host code to kernel.ptx and kernel.cubin, for exactly one architecture."""
+    if re.search(r'[\x00-\x1f\x7f"\\]', unit.main) or unit.main.startswith("-"):
+        raise InvalidRequest(f"NVRTC cannot take the file name {unit.main!r}", "Use a plain file name.")
     arguments = [
         unit.main,
         f"-arch={arch}",
