@@ -1,13 +1,13 @@
 """The files of a profile: an existing report taken in from a client's folder, and the vendor's text kept for paging."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio.to_thread
 
 from .blobs import Blobs
-from .candidate import resolve
+from .candidate import Candidate, resolve
 from .command import Input, source_input
 from .errors import InvalidRequest, Unavailable
 from .profiling import read_report
@@ -65,3 +65,15 @@ def _table(reading: Reading) -> list[str]:
     ]
     rows += [f"## {rule.rule} {rule.title}\t{rule.message}" for rule in reading.rules]
     return rows
+
+
+def lines_of(bench: Workbench, candidate: Candidate) -> Callable[[str, int], str | None]:
+    """The stripped lines of the candidate's files, each file read at most once."""
+    texts: dict[str, list[str]] = {}
+
+    def line(file: str, number: int) -> str | None:
+        if file not in texts:
+            texts[file] = bench.blobs.read(candidate.files[file]).decode("utf-8", "replace").splitlines()
+        return texts[file][number - 1].strip() if 0 < number <= len(texts[file]) else None
+
+    return line

@@ -13,7 +13,7 @@ from .command import Command, Finished, Input
 from .errors import InvalidRequest, NotFound, ProgramMissing, UnreadableOutput
 from .toolchain import launch_probe, ncu, ncu_report
 from .toolchain.launch_probe import LaunchTable
-from .toolchain.ncu import Log, ProfileSet
+from .toolchain.ncu import Log, ProfileSet, Target
 from .toolchain.ncu_report import ListedLaunch, Reading, SourceLine
 from .workbench import Workbench
 
@@ -56,7 +56,7 @@ class Measured:
 
 
 async def profile_program(
-    bench: Workbench, program: Input, sources: Mapping[str, Input], plan: Plan
+    bench: Workbench, program: Target, sources: Mapping[str, Input], plan: Plan
 ) -> Measured:
     """Time all launches, then profile the chosen ones. Raises what the runs raise, NotFound for an unknown kernel.
 
@@ -84,7 +84,7 @@ async def profile_program(
 
 async def _profiled(
     bench: Workbench,
-    program: tuple[Input, Mapping[str, Input]],
+    program: tuple[Target, Mapping[str, Input]],
     plan: Plan,
     selection: Selection,
     found: Measured,
@@ -124,8 +124,10 @@ async def read_report(
     return ncu_report.parse_readings(finished, _content(bench, finished, ncu_report.ANSWER_NAME))
 
 
-async def run_plainly(bench: Workbench, program: Input, plan: Plan) -> Finished:
+async def run_plainly(bench: Workbench, program: Target, plan: Plan) -> Finished:
     """Run the program alone on the GPU, for its time as a whole, where counters may not be read."""
+    if isinstance(program, Command):
+        return (await bench.run(replace(program, gpu="exclusive"))).require_end(program.program)
     command = Command(
         program=f"./{ncu.PROGRAM_NAME}",
         arguments=plan.args,

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..command import Command, Finished, Input
+from ..command import DELEGATE, Command, Finished, Input
 from ..errors import Busy, ProgramTimedOut, ToolchainError, UnreadableOutput
 from . import launch_probe
 
+Target = Input | Command  # a built program, or a command of a toolchain program that launches kernels
 ProfileSet = Literal["quick", "standard", "full", "source"]
 REPORT_NAME = "report.ncu-rep"
 LOG_NAME = "ncu.log"
@@ -49,7 +50,7 @@ class Log:
     nothing: bool
 
 
-def timing_command(program: Input, args: Sequence[str], timeout_s: float) -> Command:
+def timing_command(program: Target, args: Sequence[str], timeout_s: float) -> Command:
     """Time every launch (the first TIMED_LAUNCHES), one pass each, caches left as the program left them."""
     counted = ("--metrics", "gpu__time_duration.sum", "--section", "LaunchStats", "--apply-rules", "no")
     plainly = ("--import-sass", "no", "--cache-control", "none", "--launch-count", str(TIMED_LAUNCHES))
@@ -57,7 +58,7 @@ def timing_command(program: Input, args: Sequence[str], timeout_s: float) -> Com
 
 
 def profile_command(
-    program: Input,
+    program: Target,
     args: Sequence[str],
     chosen: ProfileSet,
     selected: tuple[Sequence[str], Sequence[int]] | None,
@@ -86,13 +87,15 @@ def details_command(report: Input) -> Command:
     )
 
 
-def _command(program: Input, args: Sequence[str], options: Sequence[str], timeout_s: float) -> Command:
+def _command(program: Target, args: Sequence[str], options: Sequence[str], timeout_s: float) -> Command:
     files = ("--log-file", LOG_NAME, "--export", REPORT_NAME)
+    started = program if isinstance(program, Command) else None
     return Command(
         program="ncu",
-        arguments=(*_COMMON, *options, *files, f"./{PROGRAM_NAME}", *args),
-        inputs={PROGRAM_NAME: program},
-        outputs=(REPORT_NAME, LOG_NAME, launch_probe.TABLE_NAME),
+        arguments=(*_COMMON, *options, *files, DELEGATE if started else f"./{PROGRAM_NAME}", *args),
+        inputs=program.inputs if isinstance(program, Command) else {PROGRAM_NAME: program},
+        outputs=(REPORT_NAME, LOG_NAME, *(started.outputs if started else (launch_probe.TABLE_NAME,))),
+        delegate=started.program if started else None,
         kind="profile",
         gpu="exclusive",
         timeout_s=timeout_s,

@@ -3,6 +3,7 @@
 import anyio
 import anyio.to_thread
 from pydantic import Field, field_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from ..analysis.debug_answer import Diagnosis, Program, diagnose
 from ..analysis.debug_evidence import PLAIN_RUN, Evidence, Outcome, gather
@@ -11,6 +12,9 @@ from ..building import Build, build
 from ..candidate import Candidate, code_only
 from ..command import Command, Finished
 from ..errors import InvalidRequest, StorageFailure, WarpwiseError
+from ..evaluation.judging.debugging import debug_candidate
+from ..evaluation.judging.entries import Request
+from ..evaluation.shipped import find
 from ..reports.answer import Artifact, Detail
 from ..reports.debugging import DebugAnswer
 from ..reports.finding import Location, SkippedCheck
@@ -25,7 +29,9 @@ MAX_ARGUMENTS = 256
 MAX_ARGUMENT_LENGTH = 16_384
 _EXCERPT_CHARACTERS = 160
 _PAGE_CHARACTERS = 1_500
-_NEEDS_MAIN = "Give it a main that launches the kernel; compile and analyze take it as it is."
+_NEEDS_MAIN = (
+    "Give it a main that launches the kernel, or name its workload; compile and analyze take it as it is."
+)
 
 
 class DebugArgs(KernelArgs):
@@ -33,6 +39,9 @@ class DebugArgs(KernelArgs):
 
     checks: tuple[Check, ...] = Field(
         default_factory=lambda: CHECKS, description="Which checks; default: all."
+    )
+    workload: str | SkipJsonSchema[None] = Field(
+        None, description="Debug kernels of this workload, without a main."
     )
     args: tuple[str, ...] = Field(
         default=(), max_length=MAX_ARGUMENTS, description="The program's own arguments."
@@ -53,6 +62,11 @@ class DebugArgs(KernelArgs):
 async def debug(bench: Workbench, args: DebugArgs) -> DebugAnswer:
     """Build once, run everything side by side, judge by what was reported and by what was launched."""
     candidate = await args.candidate(bench)
+    if args.workload is not None and not candidate.is_program:
+        arch = await args.build_arch(bench, candidate)
+        workload = find(args.workload, bench.client.roots)
+        request = Request(workload, arch, timing=None, timeout_s=args.deadline(DEFAULT_TIMEOUT_S))
+        return await debug_candidate(bench, candidate, request, args.checks)
     if not candidate.is_program:
         raise InvalidRequest(f"{candidate.main} has no main, so there is nothing to run", _NEEDS_MAIN)
     arch = await args.build_arch(bench, candidate)

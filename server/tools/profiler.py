@@ -1,7 +1,8 @@
 """The tool `profile`: what bounds each kernel of a program, by hardware counters, and what would help most."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema, field_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -9,10 +10,12 @@ from pydantic.json_schema import SkipJsonSchema
 from ..analysis.counters import derived
 from ..analysis.performance import profiles
 from ..building import Build, build
-from ..candidate import Candidate
 from ..command import Finished
 from ..errors import InvalidRequest, UnreadableOutput
-from ..profile_files import kept_report, vendor_text
+from ..evaluation.judging.entries import Request
+from ..evaluation.judging.profiling import launchable
+from ..evaluation.shipped import find
+from ..profile_files import kept_report, lines_of, vendor_text
 from ..profile_findings import admin_only, denied, nothing_ran, program_failed
 from ..profiling import Measured, Plan, profile_program, profile_report, relocated, run_plainly
 from ..reports.answer import Artifact, Origin
@@ -20,14 +23,15 @@ from ..reports.finding import Finding, SkippedCheck
 from ..reports.number import Number, unavailable
 from ..reports.performance import KernelPerformance, ProfileAnswer, Timing
 from ..tool import tool
-from ..toolchain.ncu import TIMED_LAUNCHES, ProfileSet
+from ..toolchain.ncu import TIMED_LAUNCHES, ProfileSet, Target
 from ..tools_arguments import Flags, KernelArgs
 from ..workbench import Workbench
 
+Preset = Literal["tiny", "small", "medium", "large", "xl"]
 _SUFFIX = ".ncu-rep"
 _DEADLINE_S = 300.0
 _MAX_ARGUMENT = 16_384
-_NOT_FOR_REPORTS = ("set", "args", "arch", "defines", "flags")
+_NOT_FOR_REPORTS = ("workload", "preset", "set", "args", "arch", "defines", "flags")
 _TIMED = "timed in a pass of their own: one launch at a time, warm caches, clocks not fixed"
 _OF_REPORT = "times and shares of the report's launches"
 
@@ -35,10 +39,14 @@ _OF_REPORT = "times and shares of the report's launches"
 class ProfileArgs(KernelArgs):
     """What bounds each kernel, by hardware counters: roofline, stalls, hot lines, memory access per line, ranked advice.
 
-    Takes a program (.cu with main), or an existing .ncu-rep, which needs no GPU.
+    Takes a program (.cu with main), kernels of a workload, or an existing .ncu-rep, which needs no GPU.
     """
 
     path: str | SkipJsonSchema[None] = Field(None, description="A .cu or .ncu-rep file below the root.")
+    workload: str | SkipJsonSchema[None] = Field(
+        None, description="Profile kernels of this workload, without a main."
+    )
+    preset: Preset = Field("medium", description="The workload's sizes.")
     set: ProfileSet = Field("standard", description="How much is counted.")
     kernel: Annotated[str | None, WithJsonSchema({"type": "string"})] = Field(
         None, min_length=1, max_length=500, description="Only this kernel: its name, or a regular expression."
@@ -73,19 +81,29 @@ async def profile(bench: Workbench, args: ProfileArgs) -> ProfileAnswer:
     if args.path is not None and args.path.endswith(_SUFFIX):
         return await _of_report(bench, args, args.path)
     candidate = await args.candidate(bench)
-    if not candidate.is_program:
+    await bench.progress("building", None)
+    arch = await args.build_arch(bench, candidate)
+    if candidate.is_program:
+        made = await build(bench, candidate, arch)
+        target: Target | None = made.executable if made.ok else None
+    elif args.workload is not None:
+        request = Request(find(args.workload, bench.client.roots), arch, args.preset, timing=None)
+        found = await launchable(bench, candidate, replace(request, timeout_s=args.deadline(_DEADLINE_S)))
+        if found.build is None or (found.command is None and found.build.ok):
+            return _nothing_to_profile(candidate.id, "its schedule has errors", found.findings)
+        made, target = found.build, found.command
+    else:
         raise InvalidRequest(
             f"{candidate.main} has no main, so nothing launches its kernels",
-            "Profile a program; compile and analyze take a kernel alone.",
+            "Profile a program, or name the workload; compile and analyze take a kernel alone.",
         )
-    await bench.progress("building", None)
-    made = await build(bench, candidate, await args.build_arch(bench, candidate))
-    if not made.ok or made.executable is None:
-        return _does_not_build(bench, made)
-    measured = await profile_program(bench, made.executable, candidate.inputs(), args.plan())
+    if target is None:
+        why = f"does not build for {made.arch}"
+        return _nothing_to_profile(candidate.id, why, made.findings, bench.origin(list(made.runs)))
+    measured = await profile_program(bench, target, candidate.inputs(), args.plan())
     runs = [*made.runs, *measured.runs]
     if measured.denied:
-        plain = await run_plainly(bench, made.executable, args.plan())
+        plain = await run_plainly(bench, target, args.plan())
         answer = _timing_only(measured, plain)
         return answer.model_copy(
             update={"candidate": candidate.id, "provenance": bench.origin([*runs, plain])}
@@ -145,7 +163,7 @@ def _answer(
     readings = measured.readings or {}
     spilled: dict[str, int] = {}
     if made is not None:
-        readings = relocated(readings, tuple(made.candidate.files), _lines_of(bench, made.candidate))
+        readings = relocated(readings, tuple(made.candidate.files), lines_of(bench, made.candidate))
         spilled = {
             one.mangled: one.spill_store_bytes for one in made.kernels if one.spill_store_bytes is not None
         }
@@ -162,18 +180,6 @@ def _answer(
         checks_skipped=_skipped(measured, timing),
         next=_next(findings, chosen),
     )
-
-
-def _lines_of(bench: Workbench, candidate: Candidate) -> Callable[[str, int], str | None]:
-    """The stripped lines of the candidate's files, each file read at most once."""
-    texts: dict[str, list[str]] = {}
-
-    def line(file: str, number: int) -> str | None:
-        if file not in texts:
-            texts[file] = bench.blobs.read(candidate.files[file]).decode("utf-8", "replace").splitlines()
-        return texts[file][number - 1].strip() if 0 < number <= len(texts[file]) else None
-
-    return line
 
 
 def _timing(measured: Measured, kernels: Sequence[KernelPerformance], how: str) -> Timing:
@@ -248,15 +254,17 @@ def _next(findings: Sequence[Finding], chosen: str | None) -> tuple[str, ...]:
     return (*steps, "detail=evidence: every line, access and rule")
 
 
-def _does_not_build(bench: Workbench, made: Build) -> ProfileAnswer:
-    missing = unavailable("us", "the program does not build")
+def _nothing_to_profile(
+    candidate: str, why: str, findings: Sequence[Finding], origin: Origin | None = None
+) -> ProfileAnswer:
+    missing = unavailable("us", why)
     return ProfileAnswer(
-        candidate=made.candidate.id,
-        summary=f"Does not build for {made.arch}: nothing to profile.",
-        findings=made.findings,
-        provenance=bench.origin(list(made.runs)),
+        candidate=candidate,
+        summary=f"{why[:1].upper()}{why[1:]}: nothing to profile.",
+        findings=tuple(findings),
+        provenance=origin,
         timing=Timing(launches=None, timed=0, profiled=0, total=missing, how="nothing ran"),
-        checks_skipped=(SkippedCheck(check="hardware counters", reason="the program does not build"),),
+        checks_skipped=(SkippedCheck(check="hardware counters", reason=why),),
         next=("mend the first error and compile again",),
     )
 
