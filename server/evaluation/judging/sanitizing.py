@@ -1,5 +1,6 @@
 """The sanitizer step of a judgement: the trusted launcher under all four sanitizers, on exact, unguarded arrays."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import anyio
@@ -24,15 +25,16 @@ TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 @dataclass(frozen=True, slots=True)
 class Sanitized:
-    """What the sanitizers found in the candidate, which of them came to their end, and why others did not."""
+    """What the sanitizers found in the candidate, which came to their end, which ran, and why others did not."""
 
     findings: tuple[Finding, ...]
+    complete: tuple[Tool, ...]
     checks_run: tuple[str, ...]
     skipped: tuple[SkippedCheck, ...]
     runs: tuple[Finished, ...]
 
 
-async def sanitize(bench: Workbench, outcome: Outcome) -> Sanitized:
+async def sanitize(bench: Workbench, outcome: Outcome, tools: Sequence[Tool] = TOOLS) -> Sanitized:
     """Run the candidate once on each of the two smallest sets under each sanitizer, side by side."""
     outcomes: dict[Tool, RunOutcome] = {}
 
@@ -43,7 +45,7 @@ async def sanitize(bench: Workbench, outcome: Outcome) -> Sanitized:
             outcomes[tool] = error
 
     async with anyio.create_task_group() as group:
-        for tool in TOOLS:
+        for tool in tools:
             group.start_soon(run, tool)
     if all(isinstance(one, WarpwiseError) for one in outcomes.values()):
         missing = (
@@ -51,7 +53,7 @@ async def sanitize(bench: Workbench, outcome: Outcome) -> Sanitized:
             for tool, one in outcomes.items()
             if isinstance(one, WarpwiseError)
         )
-        return Sanitized((), (), tuple(missing), ())
+        return Sanitized((), (), (), tuple(missing), ())
     entered = outcome.entries["candidate"]
     kernels = entered.build.kernels if entered.build else ()
     names = tuple(entered.candidate.files)
@@ -66,6 +68,7 @@ async def sanitize(bench: Workbench, outcome: Outcome) -> Sanitized:
 
     return Sanitized(
         tuple(_findings(evidence, excerpt)),
+        tuple(tool for tool, result in evidence.checks.items() if result.report.complete),
         tuple(evidence.checks),
         tuple(skipped for skipped in evidence.skipped if skipped.check != PLAIN_RUN),
         tuple(one for one in outcomes.values() if isinstance(one, Finished)),
@@ -75,21 +78,28 @@ async def sanitize(bench: Workbench, outcome: Outcome) -> Sanitized:
 def command(bench: Workbench, outcome: Outcome, tool: Tool) -> Command:
     """One sanitizer over the launcher, which runs the candidate once on each of the two smallest sets."""
     assert outcome.sets is not None
-    program = outcome.entries["candidate"].program
-    assert program is not None
-    assert outcome.trusted is not None
     request = outcome.request
     sets = outcome.sets
 
     def size(number: int) -> int:
         return request.workload.memory_bytes(sets.sets[number].sizes)
 
-    numbers = sorted((0, *sets.hidden_numbers), key=size)[:2]
-    trials = tuple(Trial("candidate", number, 0) for number in numbers)
-    question = Question(request.workload, (program,), outcome.sets, trials, None, outcome.trusted, debug=True)
-    plain = trial.command(question, bench.blobs, request.timeout_s, "shared")
+    smallest = sorted((0, *sets.hidden_numbers), key=size)[:2]
+    plain = launcher_command(bench, outcome, smallest, debug=True)
     over = sanitizer.over(tool, (DELEGATE,), plain.inputs, timeout_s=request.timeout_s)
     return replace(over, delegate="launcher", outputs=(*over.outputs, *plain.outputs))
+
+
+def launcher_command(bench: Workbench, outcome: Outcome, numbers: Sequence[int], *, debug: bool) -> Command:
+    """The launcher that runs the candidate once on each of these sets, for a tool to watch: no other kernel runs."""
+    program = outcome.entries["candidate"].program
+    assert program is not None
+    assert outcome.sets is not None
+    assert outcome.trusted is not None
+    trials = tuple(Trial("candidate", number, 0) for number in numbers)
+    request = outcome.request
+    question = Question(request.workload, (program,), outcome.sets, trials, None, outcome.trusted, debug)
+    return trial.command(question, bench.blobs, request.timeout_s, "shared")
 
 
 def _findings(evidence: Evidence, excerpt: Excerpt) -> list[Finding]:
