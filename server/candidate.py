@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ MAX_INCLUDED_FILES = 500
 MAX_PATH_CHARACTERS = 4096
 INLINE_NAME = "kernel.cu"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.MULTILINE)
 _NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _MAIN = re.compile(r"\b(?:int|auto)\s+main\s*\(")
 
@@ -72,6 +73,7 @@ def from_path(
     """Read a file below one of the client's roots, with every `#include "..."` it reaches below the same root."""
     root, main = resolve(client, path)
     files: dict[str, bytes] = {}
+    named = [root / folder for folder in _include_folders(flags)]
     waiting = [main]
     while waiting:
         current = waiting.pop()
@@ -83,7 +85,9 @@ def from_path(
                 f"{path} includes more than {MAX_INCLUDED_FILES} files", "Offer a smaller unit."
             )
         files[name] = read_source(current)
-        waiting += _included(files[name].decode(), current.parent, root)
+        text = files[name].decode()
+        waiting += _found(_INCLUDE.findall(text), (current.parent, root, *named), root)
+        waiting += _found(_SYSTEM_INCLUDE.findall(text), named, root)
     return build(main.relative_to(root).as_posix(), files, defines, flags, blobs)
 
 
@@ -172,10 +176,15 @@ def _require_source(content: bytes, name: str) -> None:
         raise InvalidRequest(f"{name} is a binary file", "Offer a CUDA source file.")
 
 
-def _included(source: str, folder: Path, root: Path) -> list[Path]:
+def _include_folders(flags: Sequence[str]) -> list[str]:
+    """The folders that checked -I flags name, relative to the root, which is the folder that compilers run in."""
+    return [flag[2:].lstrip("=") for flag in flags if flag.startswith("-I")]
+
+
+def _found(names: Iterable[str], folders: Sequence[Path], root: Path) -> list[Path]:
     found: list[Path] = []
-    for name in _INCLUDE.findall(source):
-        for start in (folder, root):
+    for name in names:
+        for start in folders:
             path = (start / name).resolve()
             if path.is_relative_to(root) and path.is_file():
                 found.append(path)

@@ -97,3 +97,12 @@ async def test_main_and_launches_in_comments_and_strings_do_not_count(bench: Wor
     )
     loud = await bench.candidate(path=None, source=KERNEL + "int main() { k<<<1, 1>>>(0); }", id=None)
     assert [quiet.is_program, quiet.launches, loud.is_program, loud.launches] == [False, False, True, True]
+
+
+async def test_headers_in_folders_that_flags_name_come_along(bench: Workbench, write: Write) -> None:
+    write("k.cu", '#include "a.h"\n' + KERNEL)
+    write("inc/a.h", "#include <b.h>\n")
+    write("inc/b.h", "#define N 1\n")
+    assert set(await named(bench, "k.cu")) == {"k.cu"}
+    found = await bench.candidate(path="k.cu", source=None, id=None, flags=("-I=inc",))
+    assert set(found.files) == {"k.cu", "inc/a.h", "inc/b.h"}
