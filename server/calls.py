@@ -4,25 +4,27 @@ Everything that is true of all tools happens here, once.
 """
 
 import difflib
-import json
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
+from .answering import RecordedError, Script, answered, asked
+from .call_records import Heard, record
 from .catalog import Catalog
 from .client import Client
 from .components import gives_some
+from .conversations import Told
 from .errors import InternalError, InvalidArguments, UnknownTool, WarpwiseError, typed_cause
 from .jobs import Cancelled, Job, Progress
 from .masking import WORKING, masked, masked_error, withheld_answer
 from .reports.answer import Answer, Detail, Running
+from .sendable import sendable
 from .tool import Args, Tool
 from .workbench import Services, Workbench
 
@@ -30,7 +32,6 @@ DEFAULT_WAIT_S = 45.0
 SOONEST_S, LATEST_S = 0.25, 5.0
 _SHOWN_PROBLEMS = 5
 Listener = Callable[[Job], Awaitable[None]]
-Sent = TypeVar("Sent")
 log = logging.getLogger(__name__)
 
 
@@ -53,11 +54,12 @@ class Caller:
 
 
 class Calls:
-    """The tools of a daemon and the one door to them."""
+    """The tools of a daemon and the one door to them; `script` answers instead of the tools where it can."""
 
-    def __init__(self, services: Services, catalog: Catalog) -> None:
+    def __init__(self, services: Services, catalog: Catalog, script: Script | None = None) -> None:
         self.services = services
         self.catalog = catalog
+        self._script = script
 
     async def call(
         self,
@@ -67,17 +69,56 @@ class Calls:
         listener: Listener | None = None,
         wait_s: float | None = None,
     ) -> Reply:
-        """Answer a call, or refuse it with a typed error. `wait_s` overrides how long before work becomes a job."""
+        """Answer a call, or refuse it with a typed error, and note it where the client is recorded.
+
+        `wait_s` overrides how long before work becomes a job.
+        """
+        heard = Heard()
+        reply = await self._reply(caller, name, arguments, listener, wait_s, heard)
+        try:
+            error = None if reply.error is None else reply.error.as_json()
+            seen = Told(reply.structured, reply.text, error)
+            services = self.services
+            record(services.store, services.conversations, caller.client, (name, arguments), heard, seen)
+        except WarpwiseError as error:
+            return refusal(error)
+        return reply
+
+    async def _reply(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: Mapping[str, Any],
+        listener: Listener | None,
+        wait_s: float | None,
+        heard: Heard,
+    ) -> Reply:
         try:
             tool = await self.find(name)
             if not gives_some(caller.client.given, tool.component):
                 return told(withheld_answer(), "summary")
             args = validated(tool, arguments)
+            if self._script is not None or caller.client.record is not None:
+                heard.question = await asked(Workbench(self.services, caller.client), tool, args)
+            if self._script is not None and (held := await self._held(tool, args, caller, heard)):
+                return held
             wait = wait_s if wait_s is not None else getattr(args, "wait_s", DEFAULT_WAIT_S)
             answer = await self._answer(tool, args, caller, listener, wait)
+            heard.answer = answer
             return told(masked(answer, caller.client.given), self._detail(args, caller))
         except Exception as error:  # noqa: BLE001  # the daemon's one outermost door: every failure leaves typed
             return refusal(masked_error(typed_error(error, name), caller.client.given))
+
+    async def _held(self, tool: Tool, args: Args, caller: Caller, heard: Heard) -> Reply | None:
+        """The script's reply; None where the tool must run."""
+        if self._script is None or heard.question is None:
+            return None
+        bench = Workbench(self.services, caller.client)
+        held = await answered(self._script, bench, tool, args, heard.question)
+        if isinstance(held, Told):
+            error = None if held.error is None else RecordedError(held.error)
+            return Reply(held.structured, held.text, error)
+        return None if held is None else told(held, self._detail(args, caller))
 
     async def find(self, name: str) -> Tool:
         """The tool of that name. Raises UnknownTool, with the nearest name."""
@@ -227,7 +268,11 @@ def _meant(name: str, known: Iterable[str]) -> str:
 def refusal(error: WarpwiseError) -> Reply:
     """The reply that refuses, with the same error as data and as text."""
     retry = " (retrying may help)" if error.retryable else ""
-    return Reply({"error": error.as_json()}, f"{error.code}: {error.what}{retry}\n{error.hint}", error)
+    return Reply(
+        sendable({"error": error.as_json()}),
+        sendable(f"{error.code}: {error.what}{retry}\n{error.hint}"),
+        error,
+    )
 
 
 def typed_error(error: Exception, name: str) -> WarpwiseError:
@@ -236,26 +281,3 @@ def typed_error(error: Exception, name: str) -> WarpwiseError:
         return cause
     log.error("%s failed", name[:80], exc_info=error)
     return InternalError(f"warpwise failed internally while answering {name[:80]}")
-
-
-def sendable(data: Sent) -> Sent:
-    """Data as every JSON reader takes it: text that is no Unicode is replaced, a number that is none becomes null."""
-    try:
-        json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
-    except ValueError:
-        return cast("Sent", _cleaned(data))
-    return data
-
-
-def _cleaned(data: object) -> object:
-    if isinstance(data, str):
-        return data.encode("utf-8", "replace").decode()
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, Mapping):
-        return {
-            _cleaned(key): _cleaned(value) for key, value in cast("Mapping[object, object]", data).items()
-        }
-    if isinstance(data, list | tuple):
-        return [_cleaned(item) for item in cast("Iterable[object]", data)]
-    return data

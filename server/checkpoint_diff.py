@@ -81,11 +81,16 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
                 yield from _leaves(f"{path}.{key}", inner)
     elif isinstance(value, list):
         for index, inner in enumerate(cast("list[object]", value)):
-            named = cast("dict[str, object]", inner) if isinstance(inner, dict) else {}
-            label = named.get("name", named.get("kernel", index))
-            yield from _leaves(f"{path}[{label}]", named or inner)
+            yield from _leaves(f"{path}[{_label(inner, index)}]", inner)
     else:
         yield path, value
+
+
+def _label(value: object, index: int) -> object:
+    if not isinstance(value, dict):
+        return index
+    named = cast("dict[str, object]", value)
+    return named.get("name", named.get("kernel", index))
 
 
 def _source(before: Mapping[str, str], after: Mapping[str, str], blobs: Blobs) -> Iterator[str]:

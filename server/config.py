@@ -19,6 +19,7 @@ class Config:
 
     `replay` is a pack of recorded runs (a folder): what needs a GPU that is not here is answered from it. `given` (None:
     everything) and `record` hold for every client that has none of its own.
+    `script` names a recording or checkpoint that answers instead of the tools; with `fill` they answer what it lacks.
     """
 
     state_dir: Path
@@ -27,6 +28,8 @@ class Config:
     replay: Path | None = None
     given: frozenset[str] | None = None
     record: str | None = None
+    script: str | None = None
+    fill: bool = False
     toolsets: frozenset[str] = field(default_factory=lambda: frozenset({"core"}))
 
     @property

@@ -8,7 +8,9 @@ import anyio
 from warpwise import __version__
 
 from . import stdio
+from .answering import script_of
 from .app import App
+from .call_records import tapped, tapped_send
 from .calls import Caller, Calls
 from .catalog import Catalog
 from .client import Client
@@ -26,7 +28,10 @@ async def serve_stdio(config: Config) -> None:
     reader, writer = stdio.claim()
     local = Caller(local_client(config), jobs_survive=False)
     async with until_signal() as scope, opened(config, local) as app:
-        async with json_lines(stdio.chunks(reader), stdio.Writer(writer).send) as (incoming, outgoing):
+        recorder = app.calls.services.conversations.recorder(local.client)
+        chunks = tapped(stdio.chunks(reader), recorder)
+        send = tapped_send(stdio.Writer(writer).send, recorder)
+        async with json_lines(chunks, send) as (incoming, outgoing):
             await app.serve(incoming, outgoing)
         scope.cancel()
 
@@ -42,6 +47,9 @@ async def opened(config: Config, local: Caller) -> AsyncGenerator[App]:
     become_subreaper()
     catalog = Catalog(config.toolsets, config.state_dir)
     async with open_services(config) as services, anyio.create_task_group() as group:
+        if config.script is not None:
+            await catalog.tools()  # the kinds of answers are theirs
+        script = script_of(services.store, config.script, fill=config.fill)
         group.start_soon(catalog.load_when_wanted)
-        yield App(Calls(services, catalog), local, __version__)
+        yield App(Calls(services, catalog, script), local, __version__)
         group.cancel_scope.cancel()

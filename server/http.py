@@ -17,8 +17,10 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .app import CALLER, App
+from .call_records import Tap, tapped, tapped_send
 from .calls import Caller
 from .client import Client
+from .conversations import Recorder
 from .errors import InvalidRequest, WarpwiseError
 from .framing import MAX_LINE_BYTES
 from .tokens import Grant, Tokens
@@ -117,7 +119,7 @@ class Guard:
             if scope["path"] == PIPE_PATH and scope["method"] == "POST":
                 await self._pipe(scope[CALLER], watched, send)
             else:
-                await self._mcp(scope, watched, send)
+                await self._mcp(scope, *self._noted(scope[CALLER], watched, send))
             group.cancel_scope.cancel()
 
     def _client(self, grant: Grant, headers: Mapping[str, str]) -> Client:
@@ -134,6 +136,33 @@ class Guard:
         root = root.resolve()
         return replace(client, roots=(root,))
 
+    def _recorder(self, caller: Caller) -> Recorder | None:
+        return self._app.calls.services.conversations.recorder(caller.client)
+
+    def _noted(self, caller: Caller, receive: Receive, send: Send) -> tuple[Receive, Send]:
+        """The same two, every JSON-RPC message noted where the client is recorded."""
+        recorder = self._recorder(caller)
+        if recorder is None:
+            return receive, send
+        client, server = Tap(recorder, "client"), Tap(recorder, "server")
+
+        async def heard() -> Message:
+            message = await receive()
+            if message["type"] == "http.request":
+                client.feed(message.get("body", b""))
+                if not message.get("more_body", False):
+                    client.end()
+            return message
+
+        async def said(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                server.feed(message.get("body", b""))
+                if not message.get("more_body", False):
+                    server.end()
+            await send(message)
+
+        return heard, said
+
     async def _pipe(self, caller: Caller, receive: Receive, send: Send) -> None:
         """Serve one MCP stream over the request's body and the response's, until either side ends."""
 
@@ -142,7 +171,9 @@ class Guard:
 
         headers = [(b"content-type", b"application/x-ndjson")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async with json_lines(_body(receive), answer, caller) as (incoming, outgoing):
+        recorder = self._recorder(caller)
+        chunks, told = tapped(_body(receive), recorder), tapped_send(answer, recorder)
+        async with json_lines(chunks, told, caller) as (incoming, outgoing):
             await self._app.serve(incoming, outgoing)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from .config import Config
+from .conversations import Conversations
 from .gpu import Gpus, LeasingRunner
 from .jobs import Jobs
 from .ready import ReadyWorkers
@@ -25,6 +26,7 @@ async def open_services(config: Config) -> AsyncGenerator[Services, None]:
     toolchain = Toolchain()
     gpus = Gpus(config.state_dir / "gpu")
     sandbox = LazySandbox(config.sandbox, config.work_dir / "probe")
+    conversations = Conversations(store)
     try:
         async with anyio.create_task_group() as group:
             ready = ReadyWorkers(group, gpus.hold_shared)
@@ -33,8 +35,9 @@ async def open_services(config: Config) -> AsyncGenerator[Services, None]:
             if config.replay is not None:
                 pack = Pack(config.replay, store.blobs)
                 runner = ReplayRunner(pack, inner=runner, live_gpu=bool(gpus.devices))
-            yield Services(config, store, runner, gpus, toolchain, sandbox, Jobs(group))
+            yield Services(config, store, runner, gpus, toolchain, sandbox, Jobs(group), conversations)
             group.cancel_scope.cancel()
     finally:
+        conversations.close()
         store.close()
         shutil.rmtree(config.work_dir / "probe", ignore_errors=True)

@@ -11,6 +11,7 @@ from .candidate import Candidate
 from .client import Client
 from .command import Command, Finished
 from .config import Config
+from .conversations import Conversations
 from .errors import InternalError, InvalidRequest, NotFound
 from .gpu import Gpus
 from .jobs import Jobs
@@ -44,6 +45,7 @@ class Services:
     toolchain: Toolchain
     sandbox: LazySandbox
     jobs: Jobs
+    conversations: Conversations
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,15 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 50
 
 # Lowest first. A name stands for its module or package; the longest one that fits a module counts.
 LAYERS = (
-    "errors framing stopping stdio",
-    "command config client components policy blobs reports prompts toolchain.demangle",
+    "errors framing stopping stdio visible",
+    "command config client components policy blobs reports prompts visible toolchain.demangle",
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
     "store migrations lease gpu gpu_state jobs analysis guidance",
-    "recording masking checkpoints candidate evaluation workloads",
+    "recording masking checkpoints conversations candidate evaluation workloads",
     "workbench measuring checkpoint_diff restoring services tool tools_arguments building build_findings analyzing profiling profile_findings profile_files",
     "evaluation.judging",
     "tools",
-    "schemas catalog calls wire app",
+    "sendable answering call_records schemas catalog calls wire app",
     "daemon http http_daemon bridge",
     "cli commands demo __main__ __init__",
 )

@@ -3,11 +3,24 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from ..config import Config
+
+Give = Annotated[
+    str | None, typer.Option(help="What clients are told: components, comma separated, or a .toml policy.")
+]
+Record = Annotated[str | None, typer.Option(help="Record every call under this name.")]
+ReplayRecording = Annotated[
+    str | None, typer.Option(metavar="R", help="Answer from this recording of calls (r-... or its name).")
+]
+FromCheckpoint = Annotated[str | None, typer.Option(metavar="K", help="Answer from this checkpoint (k-...).")]
+Fill = Annotated[bool, typer.Option(help="Run what the recording or checkpoint does not hold.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -15,7 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command()(serve)
 
 
-def serve(
+def serve(  # noqa: PLR0913, PLR0917  # one parameter an option
     root: Annotated[
         list[Path] | None,
         typer.Option(help="A folder whose files may be named; repeatable. Default: the working folder."),
@@ -34,24 +47,36 @@ def serve(
     replay: Annotated[
         Path | None, typer.Option(help="Answer what needs a GPU from this folder of recorded runs.")
     ] = None,
-    give: Annotated[
-        str | None,
-        typer.Option(help="What clients are told: components, comma separated, or a .toml policy."),
-    ] = None,
-    record: Annotated[str | None, typer.Option(help="Record every call under this name.")] = None,
+    give: Give = None,
+    record: Record = None,
+    replay_recording: ReplayRecording = None,
+    checkpoint: FromCheckpoint = None,
+    fill: Fill = False,
     detached: Annotated[bool, typer.Option(hidden=True, help="As `connect` starts it.")] = False,
 ) -> None:
     """Serve MCP over stdio (default) or HTTP until end of input or a signal."""
-    import anyio
-
     from ..config import from_environment
     from ..policy import parse_give
 
     roots = () if detached else roots_of(root)
     chosen = frozenset(name.strip() for name in toolsets.split(",") if name.strip())
-    given = None if give is None else parse_give(give)
-    settings = from_environment(roots, replay=replay)
-    config = replace(settings, roots=roots, toolsets=chosen, given=given, record=record)
+    if replay_recording is not None and checkpoint is not None:
+        raise InvalidRequest("name a recording or a checkpoint, not both")
+    config = replace(
+        from_environment(roots, replay=replay),
+        roots=roots,
+        toolsets=chosen,
+        given=None if give is None else parse_give(give),
+        record=record,
+        script=replay_recording or checkpoint,
+        fill=fill,
+    )
+    _serve(config, http, frozenset(allow_host or ()), idle_exit=detached)
+
+
+def _serve(config: "Config", http: str | None, hosts: frozenset[str], *, idle_exit: bool) -> None:
+    import anyio
+
     if http is None:
         from ..daemon import serve_stdio
 
@@ -59,8 +84,7 @@ def serve(
         return
     from ..http_daemon import Address, serve_http
 
-    address = Address(*_host_and_port(http), frozenset(allow_host or ()), idle_exit=detached)
-    anyio.run(serve_http, config, address)
+    anyio.run(serve_http, config, Address(*_host_and_port(http), hosts, idle_exit=idle_exit))
 
 
 def roots_of(named: list[Path] | None) -> tuple[Path, ...]:
