@@ -82,6 +82,14 @@ class Child:
                 return False
         return held == line
 
+    async def say(self, line: bytes) -> None:
+        """Write a line to its input, which stays open; nothing where it has ended."""
+        try:
+            if self._process.stdin is not None:
+                await self._process.stdin.send(line)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return
+
     async def attend(
         self, stdin: bytes = b"", timeout_s: float = 60.0, max_output_bytes: int = 1 << 20
     ) -> Ended:

@@ -20,7 +20,7 @@ from .errors import WarpwiseError
 from .process import Child
 
 WAIT_ARGUMENT = "--wait"
-READY_LINE = b"ready\n"
+LOADED_LINE, READY_LINE = b"loaded\n", b"ready\n"
 READY_PROGRAMS = {"nvrtc": 3, "oracle": 3, "launcher": 2}
 IDLE_S = 600.0
 START_PATIENCE_S = 30.0
@@ -55,7 +55,8 @@ Hold = Callable[[str | None], AbstractAsyncContextManager[object]]
 class ReadyWorkers:
     """A few waiting workers of each key; one that was not used for ten minutes is ended.
 
-    `hold` leases the GPU while a worker makes its context there, so that none is made during a timed block.
+    A worker of a GPU says when it is loaded and makes its context when told to: `hold` leases the GPU for just that, so
+    that no context is made during a timed block.
     """
 
     def __init__(self, group: anyio.abc.TaskGroup, hold: Hold) -> None:
@@ -106,12 +107,18 @@ class ReadyWorkers:
     async def _until_ready(self, key: Key, start: Starter) -> Worker | None:
         """A started worker that has said that it is ready; None where it did not."""
         ready = False
-        async with self._hold(key.device):
-            with anyio.CancelScope(shield=True):
-                worker = await start(key)
-            try:
+        started: list[Worker] = []
+        with anyio.CancelScope(shield=True):
+            started.append(await start(key))
+        worker = started[0]
+        try:
+            if key.device is None:
                 ready = await worker.child.hear(READY_LINE, START_PATIENCE_S)
-            finally:
-                if not ready:
-                    await worker.discard()
-            return worker if ready else None
+            elif await worker.child.hear(LOADED_LINE, START_PATIENCE_S):
+                async with self._hold(key.device):
+                    await worker.child.say(b"\n")
+                    ready = await worker.child.hear(READY_LINE, START_PATIENCE_S)
+        finally:
+            if not ready:
+                await worker.discard()
+        return worker if ready else None

@@ -81,6 +81,26 @@ async def test_a_worker_that_does_not_get_ready_is_ended_and_its_folder_removed(
         group.cancel_scope.cancel()
 
 
+async def test_a_worker_of_a_gpu_makes_its_context_under_the_lease(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    @asynccontextmanager
+    async def lease(device: str | None) -> AsyncGenerator[None, None]:
+        told.append(f"leased {device}, context made: {(tmp_path / 'context').exists()}")
+        yield
+        told.append(f"returned, context made: {(tmp_path / 'context').exists()}")
+
+    key = Key("launcher", "GPU-1")
+    program = f"echo loaded; read line; echo > {tmp_path}/context; echo ready; read line"
+    async with anyio.create_task_group() as group:
+        ready = ReadyWorkers(group, lease)
+        ready.replace(key, starter(tmp_path, program))  # type: ignore[arg-type]
+        await until(lambda: len(told) == 2 * READY_PROGRAMS["launcher"])
+        group.cancel_scope.cancel()
+    assert told[0] == "leased GPU-1, context made: False"
+    assert told[-1] == "returned, context made: True"
+
+
 async def test_unused_workers_leave_nothing_when_the_daemon_ends(tmp_path: Path) -> None:
     async with open_services(Config(tmp_path / "state", (tmp_path,))) as services:
         workload = shipped_workload("reduction")

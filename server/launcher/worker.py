@@ -12,14 +12,15 @@ from .job import Job
 from .timing import time_programs
 from .trials import Outputs, run_trial
 
-READY_LINE = "ready\n"
-
 
 def main(arguments: list[str]) -> int:
-    """Do the job in the work folder; `--wait` makes the context, says `ready`, and waits for a line.
+    """Do the job in the work folder. `--wait` says `loaded`, after a line makes the context, says `ready`, awaits a line.
 
     Exits 0 with `result.json` written, whatever the candidate did; 3 where there is no usable GPU.
     """
+    waits = arguments == ["--wait"]
+    if waits and not _told("loaded"):
+        return 0
     try:
         began = time.perf_counter()
         device = Device()
@@ -27,16 +28,19 @@ def main(arguments: list[str]) -> int:
     except DriverError as error:
         sys.stderr.write(f"{error}\n")
         return 3
-    if arguments == ["--wait"]:
-        sys.stdout.write(READY_LINE)
-        sys.stdout.flush()
-        if not sys.stdin.readline():
-            return 0
+    if waits and not _told("ready"):
+        return 0
     if not _work(device, Path(), ready_s):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)  # everything is written: what Python would still tidy up goes with the process
     return 0
+
+
+def _told(word: str) -> bool:
+    """Say a word and wait for a line; whether one came."""
+    print(word, flush=True)
+    return bool(sys.stdin.readline())
 
 
 def _work(device: Device, folder: Path, ready_s: float) -> bool:
