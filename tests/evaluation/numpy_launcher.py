@@ -19,6 +19,7 @@ from warpwise.server.evaluation.oracle import Case, load_oracle
 from warpwise.server.evaluation.trial import DOING
 from warpwise.server.evaluation.workload import Workload
 from warpwise.server.runner import Runner
+from warpwise.server.workbench import Workbench
 
 Outputs = dict[str, NDArray[Any]]
 _CLEAN: dict[str, Any] = {"status": "ran", "changed": [], "overrun": []}
@@ -59,6 +60,7 @@ class NumpyLauncher:
     pairs: int = 30
     hangs: str | None = None
     commands: list[Command] = field(default_factory=list[Command])
+    bench: Workbench | None = None
 
     async def run(self, command: Command) -> Finished:
         if command.program != "launcher":
