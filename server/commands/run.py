@@ -54,19 +54,29 @@ def run(
     import anyio
 
     from .. import stdio
-    from ..config import from_environment
-    from ..errors import InvalidArguments, UnknownTool
-    from .serve import roots_of
+    from ..calls import refusal
+    from ..errors import InvalidArguments, UnknownTool, WarpwiseError, typed_cause
 
-    roots = roots_of([root] if root else None)
-    config = replace(from_environment(roots, replay=replay), roots=roots)
     _, writer = stdio.claim()  # the answer is all that stdout gets, whatever a library prints
-    reply = anyio.run(_call, config, tool, arguments or [], as_json)
+    try:
+        reply = anyio.run(_call, _config(root, replay), tool, arguments or [], as_json)
+    except (WarpwiseError, ExceptionGroup) as error:
+        if (cause := typed_cause(error)) is None:
+            raise
+        reply = refusal(cause)
     with os.fdopen(writer, "w", encoding="utf-8", errors="backslashreplace") as out:
         print(reply.text if text else json.dumps(reply.structured, ensure_ascii=False), file=out)
     if reply.error is None:
         raise typer.Exit(EXIT_ANSWERED)
     raise typer.Exit(EXIT_MISUSED if isinstance(reply.error, UnknownTool | InvalidArguments) else EXIT_FAILED)
+
+
+def _config(root: Path | None, replay: Path | None) -> "Config":
+    from ..config import from_environment
+    from .serve import roots_of
+
+    roots = roots_of([root] if root else None)
+    return replace(from_environment(roots, replay=replay), roots=roots)
 
 
 async def _call(config: "Config", name: str, pairs: list[str], as_json: str | None) -> "Reply":

@@ -244,3 +244,18 @@ async def test_a_reader_that_goes_away_is_no_traceback(environment: dict[str, st
     line = f"{shlex.quote(sys.executable)} -m warpwise.server token list | true"
     ended = await anyio.run_process(["bash", "-c", line], env=environment, cwd=root)
     assert b"Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"WARPWISE_STATE": "/proc/nowhere"}, "storage_failure"),
+        ({"WARPWISE_SANDBOX": "x"}, "invalid_request"),
+    ],
+)
+async def test_run_tells_also_in_json_why_it_cannot_begin(
+    run: Run, variables: dict[str, str], code: str
+) -> None:
+    ran = await run("run probe_echo text=hi", **variables)
+    assert (ran.code, ran.json["error"]["code"]) == (3, code)
+    assert set(ran.json["error"]) == {"code", "what", "hint", "retryable"}
