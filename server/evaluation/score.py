@@ -47,7 +47,7 @@ def read(text: str) -> list[Sample]:
     """Samples from answers of `evaluate` as JSON: a list, or one object a line. Raises InvalidRequest with the number."""
     try:
         held: Any = json.loads(text)
-        rows: list[Any] = held if isinstance(held, list) else [held]
+        rows: list[Any] = held if text.lstrip().startswith("[") else [held]
     except ValueError:
         rows = [_line(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     return [_sample(number, row) for number, row in enumerate(rows, 1)]
