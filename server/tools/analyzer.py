@@ -7,6 +7,8 @@ from importlib.metadata import version
 import anyio
 from pydantic import Field
 
+from warpwise import __version__
+
 from ..analysis.joining import joined
 from ..analysis.kernel_summary import summaries
 from ..analysis.source.layer import SourceLayer
@@ -103,7 +105,7 @@ async def _built_layers(
     await bench.progress("analyzing PTX and machine code", None)
     async with anyio.create_task_group() as group:
         if "sass" in wanted:
-            group.start_soon(_take_sass, bench, work, made)
+            group.start_soon(_take_sass, bench, work, made, source)
         if "ptx" in wanted or "proof" in wanted:
             group.start_soon(_take_ptx, bench, work, made, source, wanted)
 
@@ -116,14 +118,14 @@ def _why(made: Build) -> str:
     return f"does not build: {place}{error.message}"[:160]
 
 
-async def _take_sass(bench: Workbench, work: _Work, made: Build) -> None:
+async def _take_sass(bench: Workbench, work: _Work, made: Build, source: SourceLayer) -> None:
     try:
         work.functions, finished = await read_sass(bench, made)
     except (Unavailable, ToolchainError) as error:
         work.skipped.append(SkippedCheck(check="sass", reason=error.what))
         return
     work.runs.append(finished)
-    work.findings += sass_findings(made, work.functions)
+    work.findings += sass_findings(made, work.functions, source)
     work.checks_run.append("sass")
 
 
@@ -155,7 +157,7 @@ def _answer(
     found = [_with_excerpt(bench, candidate, finding) for finding in _ordered(work)]
     resources = work.made.kernels if work.made is not None else ()
     kernels = summaries(resources, work.functions, source.kernels, work.proofs.verdicts)
-    report = bench.keep_artifact(_SARIF_NAME, sarif(found, version("warpwise")), "analyzer")
+    report = bench.keep_artifact(_SARIF_NAME, sarif(found, __version__), "analyzer")
     return AnalysisAnswer(
         candidate=candidate.id,
         summary=_summary(found, len(kernels), arch),
