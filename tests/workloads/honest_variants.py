@@ -1,4 +1,4 @@
-"""Honest variants of a kernel, made mechanically: other tuning points, restricted pointers, unrolled loops, no fused sums."""
+"""Honest variants of a kernel, made mechanically: other tuning points, restricted pointers, unrolled loops, other flags."""
 
 import itertools
 import re
