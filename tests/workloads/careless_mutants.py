@@ -58,7 +58,7 @@ def _mistakes(node: Node, shared: set[str]) -> Iterator[tuple[str, Node, str]]:
     if sign is not None and _text(sign) == "=":
         yield "NaN-filled", right, "(0.0f / 0.0f)"
     index = _text(left)[len(name) :].strip("[]")
-    yield "unwritten tail", node, f"if ((((long long)({index})) & 7) != 5) {_text(node)}"
+    yield "unwritten tail", node, f"if ((((long long)({index})) & 3) != 3) {_text(node)}"
 
 
 def _loop_around(node: Node) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""Honest variants of a kernel, made mechanically: other tuning points, restricted pointers, unrolled loops, other flags."""
+"""Honest variants of a kernel, made mechanically: tuning points, restricted pointers, unrolled loops, other flags."""
 
 import itertools
 import re
