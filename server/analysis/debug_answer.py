@@ -3,6 +3,7 @@
 Nothing is called clean that did not run, and no exit code alone decides anything.
 """
 
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -104,8 +105,9 @@ def _check_end(tool: str, result: CheckResult, *, is_told: bool) -> list[Finding
                 suggestion="Raise timeout_s, or debug a smaller problem.",
             )
         )
-    elif not finished.timed_out and finished.signal is not None:
-        found.append(run_findings.ended_by_signal(f"the program under {tool}", finished, finished.signal))
+    elif not finished.timed_out and (finished.signal is not None or finished.was_killed):
+        number = finished.signal or signal.SIGKILL
+        found.append(run_findings.ended_by_signal(f"the program under {tool}", finished, number))
     if result.report.log.internal_error:
         found.append(
             Finding(

@@ -85,7 +85,7 @@ SUGGESTIONS: Mapping[str, str] = {
     "ptxas-double": "Write float literals (1.0f) and float functions, unless double precision is meant.",
     "nvcc-crash": "The compiler itself failed: simplify what changed last, or lower the optimisation (-O1).",
     "nvlink-undefined-reference": "Define the device function in a file of this program.",
-    "ld-undefined-reference": "Define the function, or link its library with the flag -l.",
+    "ld-undefined-reference": "Define it (a main may be compiled out by #if), or link its library with the flag -l.",
     "ld-missing-library": "Leave out the library, or install it where the linker looks.",
 }
 _INCLUDES: Mapping[str, str] = {

@@ -77,7 +77,7 @@ _PATTERNS: tuple[tuple[str | None, re.Pattern[str]], ...] = (
     (
         "ld",
         re.compile(
-            r"(?:\S*\bld(?:\.\w+)?: )?(?:(?P<file>[^\s:][^:]*):(?:(?P<line>\d+)|\([^)]*\)): )?"
+            r"(?:\S*\bld(?:\.\w+)?: )?(?:(?P<file>[^\s:(][^:]*):(?:(?P<line>\d+)|\([^)]*\)): |\([^)\s]*\): )?"
             r"(?P<message>(?:undefined reference to|multiple definition of|cannot find -l|cannot open output file).*)"
         ),
     ),

@@ -161,7 +161,7 @@ def parse_readings(finished: Finished, content: bytes | None) -> tuple[Reading, 
 
 
 def _parse(finished: Finished, content: bytes | None, model: type[_Answer]) -> _Answer:
-    if finished.signal in _CRASHES:
+    if finished.signal in _CRASHES or (finished.exit_code or 0) - 128 in _CRASHES:
         raise UnreadableOutput("the report is damaged: reading it crashed ncu_report", hint=_HINT)
     finished.require_end("the report reader")
     if content is None:

@@ -124,3 +124,11 @@ def test_a_log_cut_or_overwritten_anywhere_is_read(name: str, start: int, length
     for finding in findings(parse(log), sources, "sm_90"):
         assert finding.rule
         assert finding.message is not None
+
+
+def test_a_main_that_is_compiled_out_is_an_undefined_reference() -> None:
+    (found,) = parse(
+        "/usr/bin/ld: /usr/lib/gcc/x86_64-linux-gnu/12/../../../x86_64-linux-gnu/Scrt1.o: in function `_start':\n"
+        "(.text+0x17): undefined reference to `main'\ncollect2: error: ld returned 1 exit status\n"
+    )
+    assert (found.program, rule(found)) == ("ld", "ld-undefined-reference")

@@ -282,3 +282,13 @@ async def test_what_an_unusable_sanitizer_printed_is_its_reason(debug_bench: Wor
     shelf.files = {"initcheck": {"stdout": b"Failed to parse options: unrecognised option '--padding'\n"}}
     answer = await ask(debug_bench, "gemm.cu")
     assert "unrecognised option" in answer.checks_skipped[0].reason
+
+
+@pytest.mark.parametrize("change", [with_values(exit_code=137), by_signal(9)])
+async def test_a_sanitizer_killed_by_its_sandbox_or_directly_is_never_clean(
+    debug_bench: Workbench, shelf: Shelf, change: Callable[[Finished], Finished]
+) -> None:
+    shelf.outcomes = {"racecheck": change}
+    answer = await ask(debug_bench, "race.cu")
+    assert answer.verdict != "clean", answer.text()
+    assert "run.killed" in rules(answer) or "racecheck" in {gap.check for gap in answer.checks_skipped}
