@@ -20,7 +20,7 @@ LAYERS = (
     "command config client components policy blobs reports prompts visible toolchain.demangle",
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
     "store migrations lease gpu gpu_state jobs analysis guidance",
-    "recording masking checkpoints conversations store_check exchange candidate evaluation workloads",
+    "recording masking checkpoints conversations store_check exchange replaying candidate evaluation workloads",
     "workbench measuring checkpoint_diff restoring services tool tools_arguments building build_findings analyzing profiling profile_findings profile_files",
     "evaluation.judging",
     "tools",

@@ -87,7 +87,7 @@ class Ear:
             uris += [artifact["uri"] for artifact in told.get("artifacts", [])]
         for word in ("fail", "unbuilt") if name != "compare" else ():
             await self.call(name, **(named | {"source": PROGRAM.format(word)}))
-        if "source" in named:
+        if name in ("compile", "evaluate"):
             await self.call(name, **(named | {"source": PROGRAM.format("slow 1")}))
             named["source"] = PROGRAM.format("slow 2")
         later = await self.call(name, **named, wait_s=0)

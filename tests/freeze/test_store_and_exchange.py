@@ -129,6 +129,13 @@ def _rename(members: dict[str, bytes]) -> None:
     members["manifest.json"] = json.dumps(manifest | {"id": "r-../../../../etc"}).encode()
 
 
+def _put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        members[name] = content
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -136,11 +143,11 @@ def _rename(members: dict[str, bytes]) -> None:
         (_lose, "is missing"),
         (_cut, "cut in the middle of line 1"),
         (_rename, "neither a checkpoint nor a recording"),
-        (lambda members: members.update({"/etc/passwd": b""}), "does not belong"),
-        (lambda members: members.update({"blobs/../../x": b""}), "does not belong"),
-        (lambda members: members.update({"manifest.json": b"{"}), "is damaged"),
-        (lambda members: members.update({"manifest.json": b'{"format": 9}'}), "format 9"),
-        (lambda members: members.pop("manifest.json"), "is damaged"),
+        (_put("/etc/passwd", b""), "does not belong"),
+        (_put("blobs/../../x", b""), "does not belong"),
+        (_put("manifest.json", b"{"), "is damaged"),
+        (_put("manifest.json", b'{"format": 9}'), "format 9"),
+        (_put("manifest.json", b"[]"), "is damaged"),
     ],
 )
 async def test_a_file_that_lies_is_refused_and_nothing_kept(

@@ -1,4 +1,4 @@
-"""`warpwise export` and `warpwise import`: a recording or a checkpoint as one file."""
+"""`warpwise export`, and `warpwise import`: a recording or a checkpoint as one file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
