@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio import to_thread
 
-from .analysis.kernel_summary import plain
+from .analysis.kernel_names import plain_name
 from .analysis.machine_code import machine_findings
 from .analysis.memo import Memo
 from .analysis.origins import Origins
@@ -75,7 +75,7 @@ async def read_ptx(bench: Workbench, made: Build, source: SourceLayer) -> PtxLay
 
     def work() -> PtxLayer:
         module = parse(bench.blobs.read(digest).decode("utf-8", "replace"))
-        kernels = kernels_of(module, source.kernels)
+        kernels = kernels_of(module, source.kernels, origins)
         return PtxLayer(module, tuple(kernels), tuple(analyze_ptx(module, kernels, source.kernels, origins)))
 
     return await to_thread.run_sync(lambda: _ptx.get((made.candidate.id, made.arch, digest), work))
@@ -94,14 +94,16 @@ async def read_sass(bench: Workbench, made: Build) -> tuple[tuple[SassFunction, 
     return await to_thread.run_sync(lambda: _sass.get(key, work)), finished
 
 
-def sass_findings(made: Build, functions: Iterable[SassFunction]) -> list[Finding]:
+def sass_findings(made: Build, functions: Iterable[SassFunction], source: SourceLayer) -> list[Finding]:
     """The findings in the machine code of the candidate's kernels."""
     origins = Origins(made.candidate.files)
     resources = {kernel.mangled: kernel for kernel in made.kernels}
     found: list[Finding] = []
     for function in functions:
         if function.is_kernel:
-            found += machine_findings(function, plain(function.name), resources.get(function.name), origins)
+            found += machine_findings(
+                function, plain_name(function.name), resources.get(function.name), origins
+            )
     return found
 
 
@@ -127,7 +129,8 @@ async def prove(bench: Workbench, made: Build, layer: PtxLayer, source: SourceLa
             group.start_soon(one, kernel)
     for kernel in chosen:
         _take(proofs, kernel, results[kernel.mangled], Origins(made.candidate.files))
-    return _without_repetition(proofs)
+    proofs.skipped = _grouped(proofs.skipped)
+    return proofs
 
 
 async def _verdict(bench: Workbench, made: Build, tried: Attempt) -> tuple[Proof, Finished]:
@@ -163,9 +166,19 @@ def _take(
         proofs.verdicts[kernel.mangled] = proof.verdict.replace("_", " ")
 
 
-def _without_repetition(proofs: Proofs) -> Proofs:
-    proofs.skipped = list({(each.check, each.reason): each for each in proofs.skipped}.values())
-    return proofs
+def _grouped(skipped: Sequence[SkippedCheck]) -> list[SkippedCheck]:
+    """One per reason, naming at most three of the checks."""
+    reasons: dict[str, list[str]] = {}
+    for each in skipped:
+        names = reasons.setdefault(each.reason, [])
+        names += [each.check] if each.check not in names else []
+    return [SkippedCheck(check=_listed(names), reason=reason) for reason, names in reasons.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    first, *others = names
+    shown = [first, *(name.removeprefix("proof of ") for name in others[:2])]
+    return ", ".join(shown) + (f" and {len(others) - 2} more" if len(others) > 2 else "")
 
 
 def doubted(findings: Sequence[Finding], proved: dict[str, str]) -> list[Finding]:

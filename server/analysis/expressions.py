@@ -10,6 +10,7 @@ from typing import Literal
 
 BuiltIn = Literal["tid", "ctaid", "ntid", "nctaid", "lane"]
 MAX_DEPTH = 160
+_HALF = 1 << 63
 LEAVES = frozenset({"const", "tid", "ctaid", "ntid", "nctaid", "lane", "uniform", "opaque", "symbol"})
 
 
@@ -37,8 +38,8 @@ class Expr:
 
 
 def const(value: int) -> Expr:
-    """A number known now."""
-    return Expr("const", value=value)
+    """A number known now, as 64 signed bits hold it."""
+    return Expr("const", value=(value + _HALF) % (2 * _HALF) - _HALF)
 
 
 def leaf(op: BuiltIn, axis: str = "x") -> Expr:

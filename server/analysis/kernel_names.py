@@ -40,3 +40,8 @@ def is_host_side(function: str, kernel: str) -> bool:
 
 def _last(name: str) -> str:
     return re.sub(r"<.*", "", display_name(name).replace("operator()", "")).rpartition("::")[2].strip()
+
+
+def plain_name(name: str) -> str:
+    """A kernel's name as its definition has it: without namespaces and template arguments."""
+    return re.sub(r"<.*", "", display_name(name)).rpartition("::")[2].strip()

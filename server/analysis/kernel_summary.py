@@ -6,10 +6,11 @@ from ..reports.analysis import KernelAnalysis
 from ..reports.compilation import KernelResources
 from ..toolchain.nvdisasm import SassFunction, code
 from .instruction_mix import access_widths, mix
-from .kernel_names import display_name
+from .kernel_names import display_name, plain_name
 from .source.layer import KernelSource
 
 MAX_KERNELS = 200
+MAX_NAME = 60
 
 
 def summaries(
@@ -18,25 +19,23 @@ def summaries(
     sources: Mapping[str, KernelSource],
     proofs: Mapping[str, str],
 ) -> tuple[KernelAnalysis, ...]:
-    """One per built kernel; where nothing is built, one per kernel of the source. `proofs` are by linker name."""
+    """One per built kernel, the candidate's own before those of libraries; unbuilt, one per kernel of the source.
+
+    `proofs` are by linker name.
+    """
     code_of = {function.name: function for function in functions if function.is_kernel}
     built = {resource.mangled: resource for resource in resources}
-    names = dict.fromkeys([*built, *code_of])
+    names = sorted(dict.fromkeys([*built, *code_of]), key=lambda name: plain_name(name) not in sources)
     if not names:
         return tuple(_of_source(source) for source in list(sources.values())[:MAX_KERNELS])
     return tuple(
         _of_build(name, built.get(name), code_of.get(name), _source(name, sources), proofs.get(name))
-        for name in list(names)[:MAX_KERNELS]
+        for name in names[:MAX_KERNELS]
     )
 
 
-def plain(mangled: str) -> str:
-    """A kernel's name without namespaces and template arguments, as its definition has it."""
-    return display_name(mangled).split("<")[0].rsplit("::", 1)[-1]
-
-
 def _source(mangled: str, sources: Mapping[str, KernelSource]) -> KernelSource | None:
-    return sources.get(plain(mangled))
+    return sources.get(plain_name(mangled))
 
 
 def _of_source(source: KernelSource) -> KernelAnalysis:
@@ -46,6 +45,11 @@ def _of_source(source: KernelSource) -> KernelAnalysis:
         block=str(block) if block is not None else None,
         assumed_block=block is not None and block.assumed,
     )
+
+
+def _short(mangled: str) -> str:
+    name = display_name(mangled)
+    return name if len(name) <= MAX_NAME else f"{plain_name(mangled)[:MAX_NAME]}<...>"
 
 
 def _of_build(
@@ -62,7 +66,7 @@ def _of_build(
     if resources is not None and resources.spill_store_bytes is not None:
         spilled = resources.spill_store_bytes + (resources.spill_load_bytes or 0)
     return KernelAnalysis(
-        name=display_name(mangled),
+        name=_short(mangled),
         registers=resources.registers if resources is not None else None,
         spill_bytes=spilled,
         static_shared_bytes=resources.static_shared_bytes if resources is not None else None,

@@ -5,6 +5,7 @@ pattern: None.
 """
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -16,6 +17,7 @@ BANK_BYTES = 4
 SECTOR_BYTES = 32
 WARP = 32
 MIN_LANES = 8
+MAX_ACCESSES = 800
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,7 +41,7 @@ def shared_patterns(flow: Flow) -> list[Pattern]:
     """The bank passes of every shared access that has a pattern."""
     evaluator = Evaluator(flow.block)
     found: list[Pattern] = []
-    for node, access in flow.accesses("shared"):
+    for node, access in islice(flow.accesses("shared"), MAX_ACCESSES):
         lanes = _lanes(evaluator, node, access)
         if lanes is not None and access.sized and node.kind != "atomic":
             degrees = [_passes(addresses, active, access.width_bytes) for addresses, active in lanes]
@@ -52,7 +54,7 @@ def global_patterns(flow: Flow) -> list[Pattern]:
     """The sectors of every global access that has a pattern and is made by several lanes."""
     evaluator = Evaluator(flow.block)
     found: list[Pattern] = []
-    for node, access in flow.accesses("global"):
+    for node, access in islice(flow.accesses("global"), MAX_ACCESSES):
         lanes = _lanes(evaluator, node, access)
         if lanes is None or not access.sized or node.kind == "atomic":
             continue

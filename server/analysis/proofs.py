@@ -39,10 +39,11 @@ def attempt(kernel: PtxKernel, module: Module, launches: Sequence[LaunchFacts]) 
     block = kernel.block if together else _shrunk(kernel.block)
     grid = (1, 1, 1) if together else _grid(function)
     size = 2 * max(block.x, block.y, block.z)
+    pointers = _pointers(function)
     arguments = tuple(
         Argument(parameter=name, type=kind, value=size)
-        for name, kind, _ in function.parameters
-        if kind in _INTEGERS and name not in _pointers(function)
+        for name, kind, size_bytes in function.parameters
+        if kind in _INTEGERS and size_bytes * 8 == int(kind[1:]) and name not in pointers
     )
     dynamic = _dynamic_bytes(function, module, launches)
     request = Request(

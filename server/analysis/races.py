@@ -8,6 +8,7 @@ data is left out.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -53,11 +54,11 @@ def conflicts(flow: Flow) -> list[Conflict]:
     Of assumed block shapes all must show it.
     """
     never = _never_reached(flow)
-    ordered = list(_pairs(flow, never))
-    siblings = list(_siblings(flow, ordered, never))[:MAX_PAIRS]
-    found = _judged(flow.block, ordered[:MAX_PAIRS], siblings)
+    ordered = list(islice(_pairs(flow, never), MAX_PAIRS))
+    siblings = list(islice(_siblings(flow, ordered, never), MAX_PAIRS)) if len(ordered) < MAX_PAIRS else []
+    found = _judged(flow.block, ordered, siblings)
     for block in flow.blocks[1:] if flow.block.assumed and found else ():
-        also = {(id(each.first), id(each.second)) for each in _judged(block, ordered[:MAX_PAIRS], siblings)}
+        also = {(id(each.first), id(each.second)) for each in _judged(block, ordered, siblings)}
         found = [each for each in found if (id(each.first), id(each.second)) in also]
     return found
 

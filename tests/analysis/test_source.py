@@ -145,6 +145,15 @@ def test_integer_literals(literal: str, value: int | None) -> None:
     assert integer(literal) == value
 
 
+def test_numbers_beyond_64_bits_are_survived() -> None:
+    text = (
+        "#define BIG (1ULL << 62)\n__global__ void k(long* x) {\n  long v = BIG * BIG * 0xFFFFFFFFFFFFFFFFFFFFF;\n"
+        + "  v = (v << 60) * v;\n" * 40
+        + "  x[v + threadIdx.x] = 99999999999999999999999999 % v;\n}\n"
+    )
+    assert analysed(text).kernels["k"].flow is not None
+
+
 def test_a_kernel_with_goto_is_left_out_and_named() -> None:
     layer = analysed("__global__ void k(int* x) { again: if (x[0]) goto again; __syncthreads(); }")
     assert layer.kernels["k"].flow is None
@@ -160,9 +169,10 @@ def test_endless_recursion_and_endless_macros_end() -> None:
     assert analysed(text).kernels["k"].flow is not None
 
 
-def test_deep_nesting_is_survived() -> None:
-    deep = "(" * 300 + "threadIdx.x" + ")" * 300
-    blocks = "if (x[0]) {" * 80 + "x[1] = 2;" + "}" * 80
+@pytest.mark.parametrize("depth", [80, 5000])
+def test_deep_nesting_is_survived(depth: int) -> None:
+    deep = "(" * depth + "threadIdx.x" + ")" * depth
+    blocks = "if (x[0]) {" * depth + "x[1] = 2;" + "}" * depth
     layer = analysed(f"__global__ void k(int* x) {{ x[{deep}] = 1; {blocks} }}")
     assert "k" in layer.kernels
 

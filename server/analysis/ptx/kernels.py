@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..evaluation import Block
-from ..kernel_names import display_name
+from ..kernel_names import plain_name
+from ..origins import Origins
 from ..source.layer import KernelSource
 from .module import Function, Module
 
@@ -24,19 +25,22 @@ class PtxKernel:
         return self.blocks[0]
 
 
-def plain_name(mangled: str) -> str:
-    """A kernel's name as its definition has it: without namespaces and template arguments."""
-    return display_name(mangled).split("<")[0].rsplit("::", 1)[-1]
-
-
-def kernels_of(module: Module, sources: Mapping[str, KernelSource]) -> list[PtxKernel]:
+def kernels_of(module: Module, sources: Mapping[str, KernelSource], origins: Origins) -> list[PtxKernel]:
     """The kernels of a module that the candidate defines itself (not those of libraries that it instantiates)."""
     found: list[PtxKernel] = []
     for function in module.kernels:
         name = plain_name(function.name)
-        if not sources or name in sources:
+        if name in sources or _is_own(function, origins):
             found.append(PtxKernel(function.name, name, _blocks(function, sources.get(name)), function))
     return found
+
+
+def _is_own(function: Function, origins: Origins) -> bool:
+    """Whether its body lies in the candidate's files: the outermost line of its first instruction that has one."""
+    place = next((each.place for each in function.instructions if each.place is not None), None)
+    while place is not None and place.caller is not None:
+        place = place.caller
+    return place is not None and origins.name(place.file) is not None
 
 
 def _blocks(function: Function, source: KernelSource | None) -> tuple[Block, ...]:

@@ -29,6 +29,19 @@ _LOC = re.compile(
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:\\.|[^"\\\n])*)"', re.MULTILINE)
 _BOUND = re.compile(r"\.(maxntid|reqntid|minnctapersm|maxnreg)\s+([\d\s,]+)")
 _TYPE_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
+# The fewest operands of the instructions whose operands are looked at.
+_OPERANDS = {
+    "ld": 2,
+    "ldu": 2,
+    "st": 2,
+    "atom": 2,
+    "red": 2,
+    "setp": 3,
+    "bra": 1,
+    "shfl": 4,
+    "vote": 2,
+    "bar": 1,
+}
 _IGNORED = re.compile(r"^\.(?:pragma|branchtargets|calltargets|callprototype|alias|noreturn|entry_target)\b")
 
 
@@ -224,6 +237,8 @@ class _Reader:
         if match is None or not rest.endswith(";"):
             raise UnreadableOutput("PTX instruction of an unknown form", statement)
         operands = tuple(_split(match.group("rest") or ""))
+        if len(operands) < _OPERANDS.get(match.group("opcode").split(".")[0], 0):
+            raise UnreadableOutput("PTX instruction that lacks operands", statement)
         function.instructions.append(
             Instruction(
                 match.group("opcode"),

@@ -7,6 +7,8 @@ from ..expressions import leaves
 from ..flow import Flow, Node
 from ..races import Conflict, conflicts
 
+_SPLIT = "Put __syncthreads() between the two accesses."
+
 
 def race_findings(flow: Flow) -> list[Finding]:
     """One finding for every group of conflicts of a kernel that share lines."""
@@ -43,8 +45,8 @@ def _missing_barrier(flow: Flow, group: list[Conflict]) -> Finding:
     where = shown.first if shown.loop is not None else later
     decided = shown.decided
     if shown.loop is None:
-        fix = f"Put __syncthreads() between line {shown.first.place.line} and line {shown.second.place.line}"
-        fix += "." if shown.first.place.line != shown.second.place.line else ", in two statements."
+        one, other = shown.first.place.line, shown.second.place.line
+        fix = f"Put __syncthreads() between line {one} and line {other}." if one != other else _SPLIT
     else:
         fix = f"Put __syncthreads() at the end of the loop body, after line {shown.first.place.line}."
     return Finding(

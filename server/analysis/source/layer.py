@@ -64,19 +64,25 @@ def analyze_source(
     """Analyse the source as device code for `arch`: `files` are names to texts, `main` one of them."""
     unit = read(main, files, defines, arch)
     constants = Constants(unit)
-    kernels = {each.name: _kernel(unit, each, files[main], constants) for each in unit.of_role("kernel")}
+    kernels = [_kernel(unit, each, files[main], constants) for each in unit.of_role("kernel")]
     found: list[Finding] = []
-    for kernel in kernels.values():
+    for kernel in kernels:
         found += launch_findings(kernel.name, kernel.launches)
         if kernel.flow is not None:
             found += _flow_findings(unit, kernel, kernel.flow)
     found += numeric_findings(unit) + idiom_findings(unit) + host_findings(unit, is_program=is_program)
-    return SourceLayer(tuple(found), kernels, tuple(str(place) for place in unit.errors))
+    by_name: dict[str, KernelSource] = {}
+    for kernel in kernels:  # of overloads the first: the name is all that the other layers can go by
+        by_name.setdefault(kernel.name, kernel)
+    return SourceLayer(tuple(found), by_name, tuple(str(place) for place in unit.errors))
 
 
 def _kernel(unit: Unit, function: Function, source: str, constants: Constants) -> KernelSource:
-    launches = launch_facts(unit, function, constants)
-    flow = flow_of(unit, function, source, launches, constants)
+    try:
+        launches = launch_facts(unit, function, constants)
+        flow = flow_of(unit, function, source, launches, constants)
+    except RecursionError:  # expressions nested by the hundred
+        return KernelSource(function.name, function, None, ())
     return KernelSource(function.name, function, flow, tuple(launches))
 
 

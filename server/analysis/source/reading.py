@@ -1,6 +1,5 @@
 """Expressions of the source as symbolic values; the memory accesses on the way become nodes of the flow."""
 
-import re
 from collections.abc import Callable
 
 from tree_sitter import Node
@@ -11,7 +10,7 @@ from ..flow import Guard
 from . import syntax
 from .environment import Pointer, Value
 from .graph import Graph
-from .places import Places
+from .macros import Macros
 from .types import declared_type
 from .unit import Unit
 
@@ -36,15 +35,13 @@ _BUILT_IN: dict[str, BuiltIn] = {
     "gridDim": "nctaid",
 }
 _CONSTANTS = {"true": 1, "false": 0, "nullptr": 0, "NULL": 0, "warpSize": 32}
-MAX_EXPANSION = 12
 
 
-class Reader(Places):
+class Reader(Macros):
     """Reads expressions in one frame; calls are followed by the subclass."""
 
     def __init__(self, unit: Unit, graph: Graph, file: str) -> None:
         super().__init__(unit, graph, file)
-        self._expanding = 0
         self._kinds: dict[str, Callable[[Node], Value]] = {
             "identifier": self._identifier,
             "number_literal": self._number,
@@ -89,34 +86,6 @@ class Reader(Places):
         real = declared is not None and not declared.is_address and (declared.is_float or declared.is_double)
         self.frame.names[name] = self.frame.unknown(name) if real else value
 
-    def expand(self, name: str, given: list[str]) -> str | None:
-        """The text that a macro stands for at a use; None for what is none (or expands without end)."""
-        macro = self.unit.macros.get(name)
-        if macro is None or not macro.body or self._expanding > MAX_EXPANSION:
-            return None
-        return substitute(macro.body, dict(zip(macro.parameters or (), given, strict=False)))
-
-    def macro_place(self, node: Node) -> Pointer | None:
-        """The memory that a macro used like a call names."""
-        text = self.expand(
-            syntax.called(node), [syntax.text(argument) for argument in syntax.arguments(node)]
-        )
-        tree = None if text is None else syntax.parse_expression(text)
-        with self.graph.expanding(self.place(node)):
-            return self.place_of(tree)
-
-    def expanded(self, node: Node, text: str) -> Value | None:
-        """The value of a macro's text used at a node; None where it is no expression."""
-        tree = syntax.parse_expression(text)
-        if tree is None:
-            return None
-        self._expanding += 1
-        try:
-            with self.graph.expanding(self.place(node)):
-                return self.value(tree)
-        finally:
-            self._expanding -= 1
-
     def _identifier(self, node: Node) -> Value:
         name = syntax.text(node)
         found = self.frame.names.get(name)
@@ -125,12 +94,9 @@ class Reader(Places):
         if name in _CONSTANTS:
             return const(_CONSTANTS[name])
         constant = self.unit.constants.get(name)
-        if constant is not None and self._expanding <= MAX_EXPANSION:
-            self._expanding += 1
-            try:
+        if constant is not None and self.may_go_deeper():
+            with self.deeper():
                 return self.value(constant)
-            finally:
-                self._expanding -= 1
         text = self.expand(name, [])
         value = None if text is None else self.expanded(node, text)
         return self.frame.unknown(name) if value is None else value
@@ -204,7 +170,11 @@ class Reader(Places):
             return first.moved(second if operator == "+" else apply("neg", second))
         if isinstance(second, Pointer) and isinstance(first, Expr) and operator == "+":
             return second.moved(first)
-        if not (isinstance(first, Expr) and isinstance(second, Expr)) or _real(left) or _real(right):
+        if (
+            not (isinstance(first, Expr) and isinstance(second, Expr))
+            or syntax.is_real(left)
+            or syntax.is_real(right)
+        ):
             return unknown(syntax.text(node), varying=self._mentions_varying(node))
         return apply(_BINARY[operator], first, second) if operator in _BINARY else self._other(node)
 
@@ -287,14 +257,3 @@ class Reader(Places):
     def _mentions_varying(self, node: Node) -> bool:
         names = {syntax.text(child) for child in syntax.walk(node) if child.type == "identifier"}
         return "threadIdx" in names or bool(names & self.frame.varying)
-
-
-def _real(node: Node | None) -> bool:
-    return node is not None and node.type == "number_literal" and syntax.integer(syntax.text(node)) is None
-
-
-def substitute(body: str, values: dict[str, str]) -> str:
-    """A macro's body with its parameters replaced."""
-    if not values:
-        return body
-    return re.sub(r"\b[A-Za-z_]\w*\b", lambda match: values.get(match.group(), match.group()), body)

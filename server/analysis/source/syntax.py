@@ -144,3 +144,8 @@ def integer(literal: str) -> int | None:
         return int(digits, 8 if octal else 0)
     except ValueError:
         return None
+
+
+def is_real(node: Node | None) -> bool:
+    """Whether a node is a floating-point literal."""
+    return node is not None and node.type == "number_literal" and integer(text(node)) is None
