@@ -99,7 +99,8 @@ class Checkpoints:
         digest = blobs.put(document)
         blobs.make_durable({digest, *checkpoint.digests()})
         identity = f"k-{digest[:16]}"
-        summary = checkpoint.notes or f"{len(checkpoint.files)} files, {_measured(checkpoint)} components"
+        count = len(checkpoint.files)
+        summary = checkpoint.notes or f"{count} file{'s' if count != 1 else ''}"
         row = (identity, self._client or "local", digest, subject, checkpoint.candidate, checkpoint.workload)
         with self._store.transaction(durable=True) as database:
             database.execute(
@@ -166,10 +167,6 @@ class Checkpoints:
     @property
     def _who(self) -> Iterable[str]:
         return () if self._client is None else (self._client,)
-
-
-def _measured(checkpoint: Checkpoint) -> int:
-    return sum(part.state == "measured" for part in checkpoint.parts)
 
 
 def answer_bytes(answer: Answer) -> bytes:

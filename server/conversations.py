@@ -115,13 +115,13 @@ class Conversations:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._open: dict[tuple[str, str], Recorder] = {}
+        self._open: dict[tuple[str, str, frozenset[str] | None], Recorder] = {}
 
     def recorder(self, client: Client) -> Recorder | None:
-        """Where a client's calls are recorded, begun at its first message; None where they are not."""
+        """Where a client's calls are recorded, begun anew when its mask changes; None where they are not."""
         if client.record is None:
             return None
-        key = (client.name, client.record)
+        key = (client.name, client.record, client.given)
         if key not in self._open:
             self._open[key] = Recorder(self._store, self.begin(client.record, client.name, client.given))
         return self._open[key]
@@ -146,7 +146,7 @@ class Conversations:
         for column in ("id", "name"):
             for row in self._store.rows(query.format(column), named):
                 return _recording(row)
-        raise NotFound(f"no recording {named[:80]}", "`warpwise recordings list` shows them.")
+        raise NotFound(f"no recording {named[:80]}", "`warpwise recordings` lists them.")
 
     def all(self) -> list[tuple[Recording, int]]:
         """Every recording, newest first, with its number of calls."""

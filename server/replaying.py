@@ -68,8 +68,4 @@ def _differences(path: str, before: object, after: object) -> list[str]:
         return [
             one for index, (left, right) in pairs for one in _differences(f"{path}[{index}]", left, right)
         ]
-    return [] if before == after else [f"{path}: {_shown(cast('object', before))} -> {_shown(after)}"]
-
-
-def _shown(value: object) -> str:
-    return str(value)[:80]
+    return [] if before == after else [f"{path}: {before!s:.80} -> {after!s:.80}"]
