@@ -6,7 +6,7 @@ made of the block's and the thread's place, although the kernel is told a size.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from .evaluation import ROUND_SAMPLES, Block, Evaluator
 from .expressions import Expr, leaves
 from .flow import Access, Flow, Node, SharedArray
 
+LARGEST_INT = (1 << 31) - 1
 _COUNT = re.compile(
     r"^[a-z]?[nmkNMKHWBTC]$|^(?:n|num|N)_?[A-Za-z]|len|size|count|width|height|rows|cols|elem|total",
     re.IGNORECASE,
@@ -42,11 +43,7 @@ def overrun(
 ) -> list[Overrun]:
     """The first proved overrun of every access of a launch whose numbers are known."""
     found: list[Overrun] = []
-    for corner in dict.fromkeys([(0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1)]):
-        facts = {f"uniform:{name}": value for name, value in scalars.items()}
-        for axis, place, extent in zip("xyz", corner, grid, strict=True):
-            facts |= {f"ctaid:{axis}": place, f"nctaid:{axis}": extent}
-        evaluator = Evaluator(block, facts=facts)
+    for corner, evaluator in _corners(block, grid, scalars):
         for node, access in flow.accesses("global"):
             size = buffer_bytes.get(access.base)
             if size is None or not access.sized or not _known(access.address, scalars):
@@ -54,6 +51,36 @@ def overrun(
             if all(each.node is not node for each in found):
                 found += _outside(evaluator, node, access, size, corner)
     return found
+
+
+def beyond_32_bits(
+    flow: Flow, block: Block, grid: tuple[int, int, int], scalars: Mapping[str, int]
+) -> list[tuple[Node, Access, int]]:
+    """(node, access, index) of the accesses of a launch whose element index does not fit in a 32-bit int."""
+    found: dict[int, tuple[Node, Access, int]] = {}
+    for _, evaluator in _corners(block, grid, scalars):
+        for node, access in flow.accesses("global"):
+            addresses = (
+                evaluator.full(access.address) if _known(access.address, scalars) and access.sized else None
+            )
+            active, decided = evaluator.active(node.conditions)
+            if addresses is None or not decided or not active.any():
+                continue
+            largest = int(addresses[active].max()) // access.width_bytes
+            if largest > LARGEST_INT:
+                found.setdefault(id(node), (node, access, largest))
+    return list(found.values())
+
+
+def _corners(
+    block: Block, grid: tuple[int, int, int], scalars: Mapping[str, int]
+) -> Iterator[tuple[tuple[int, int, int], Evaluator]]:
+    """The first and the last block of a grid, each with an evaluator that knows the launch's numbers."""
+    for corner in dict.fromkeys([(0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1)]):
+        facts = {f"uniform:{name}": value for name, value in scalars.items()}
+        for axis, place, extent in zip("xyz", corner, grid, strict=True):
+            facts |= {f"ctaid:{axis}": place, f"nctaid:{axis}": extent}
+        yield corner, Evaluator(block, facts=facts)
 
 
 def _known(expr: Expr, scalars: Mapping[str, int]) -> bool:

@@ -23,7 +23,7 @@ class Collision:
 def collisions(flow: Flow, *, single_block: bool) -> list[Collision]:
     """Every update (`+=`, `++`) that threads share, and every write of differing values to one element."""
     evaluator = Evaluator(flow.block)
-    blocks = not single_block and any("ctaid" in _kinds(access) for _, access in flow.accesses("global"))
+    blocks = not single_block and any(_mentions_block(access) for _, access in flow.accesses("global"))
     found: list[Collision] = []
     for node in flow.nodes:
         access = node.access
@@ -35,6 +35,11 @@ def collisions(flow: Flow, *, single_block: bool) -> list[Collision]:
     return found
 
 
+def _mentions_block(access: Access) -> bool:
+    stored = leaves(access.stored) if access.stored is not None else set[tuple[str, str]]()
+    return "ctaid" in _kinds(access) or any(op == "ctaid" for op, _ in stored)
+
+
 def _kinds(access: Access) -> set[str]:
     return {op for op, _ in leaves(access.address)}
 
@@ -44,6 +49,8 @@ def _collision(evaluator: Evaluator, node: Node, access: Access, *, blocks: bool
     if "opaque" in kinds:
         private = kinds & {"tid", "lane"}
         return Collision(node, access, None, by_data=True) if access.compound and not private else None
+    if blocks and access.space == "global" and _blocks_differ(node, access, kinds):
+        return Collision(node, access, None, across_blocks=True)
     differing = access.stored is None or access.stored.varying
     if not access.compound and not differing:
         return None
@@ -60,6 +67,13 @@ def _collision(evaluator: Evaluator, node: Node, access: Access, *, blocks: bool
     ):
         return Collision(node, access, None, across_blocks=True)
     return None
+
+
+def _blocks_differ(node: Node, access: Access, kinds: set[str]) -> bool:
+    """Whether every block writes a value of its own to elements that do not depend on the block."""
+    alone = any(op in ("ctaid", "opaque") for guard in node.conditions for op, _ in leaves(guard))
+    own = access.stored is not None and any(op == "ctaid" for op, _ in leaves(access.stored))
+    return own and not alone and not kinds & {"ctaid", "uniform", "opaque"}
 
 
 def _shared_element(evaluator: Evaluator, node: Node, access: Access) -> tuple[int, int] | None:

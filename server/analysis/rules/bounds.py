@@ -3,7 +3,16 @@
 from collections.abc import Iterable, Sequence
 
 from ...reports.finding import Confidence, Finding, Location, Severity
-from ..bounds import Overrun, negative, off_by_one, overrun, shared_overruns, unbounded_axes
+from ..bounds import (
+    LARGEST_INT,
+    Overrun,
+    beyond_32_bits,
+    negative,
+    off_by_one,
+    overrun,
+    shared_overruns,
+    unbounded_axes,
+)
 from ..evaluation import Evaluator
 from ..expressions import leaves
 from ..flow import Access, Flow, Node
@@ -37,6 +46,38 @@ def _proved(flow: Flow, launches: Sequence[LaunchFacts]) -> list[Finding]:
             place = each.node.in_kernel
             lines.setdefault((place.file, place.line), (launch, []))[1].append(each)
     return [_overrun(flow, launch, group) for launch, group in lines.values()]
+
+
+def overflow_findings(flow: Flow, launches: Sequence[LaunchFacts]) -> list[Finding]:
+    """Indices of a kernel without 64-bit integers that a launch takes beyond 2^31, one per line."""
+    found: dict[tuple[str, int | None], Finding] = {}
+    for launch in launches:
+        if launch.block is None or launch.grid is None:
+            continue
+        for node, access, index in beyond_32_bits(flow, launch.block, launch.grid, launch.scalars):
+            place = node.in_kernel
+            found.setdefault((place.file, place.line), _overflow(flow, launch, node, access, index))
+    return list(found.values())
+
+
+def _overflow(flow: Flow, launch: LaunchFacts, node: Node, access: Access, index: int) -> Finding:
+    return Finding(
+        rule=f"{flow.layer}/index-overflow",
+        severity="error",
+        confidence="certain",
+        message=f"The index into {access.base} reaches {index:,}, but 32 bits hold no more than {LARGEST_INT:,}.",
+        kernel=flow.kernel,
+        location=node.in_kernel,
+        related=(launch.place,),
+        evidence={
+            "array": access.base,
+            "index": index,
+            "grid": list(launch.grid or ()),
+            "block": str(launch.block),
+        },
+        suggestion="Compute it in size_t: static_cast<size_t>(row) * width + column.",
+        confirm=_CONFIRM,
+    )
 
 
 def _overrun(flow: Flow, launch: LaunchFacts, group: list[Overrun]) -> Finding:

@@ -39,20 +39,22 @@ def _update(flow: Flow, collision: Collision) -> Finding:
 
 
 def _write(flow: Flow, collision: Collision) -> Finding:
-    access, threads = collision.access, collision.threads or (0, 0)
+    access = collision.access
     known = access.stored is not None and not _by_data(collision)
     severity: Severity = "warning" if known else "note"
     confidence: Confidence = "likely" if known else "possible"
+    two = collision.threads
+    who = "All blocks" if two is None else f"Threads {two[0]} and {two[1]}"
     return Finding(
         rule=f"{flow.layer}/write-conflict",
         severity=severity,
         confidence=confidence,
-        message=f"Threads {threads[0]} and {threads[1]} write the same element of {access.base}: one value wins.",
+        message=f"{who} write the same element of {access.base}: one value wins.",
         kernel=flow.kernel,
         location=collision.node.place,
-        evidence={"array": access.base, "threads": list(threads), "block": block_text(flow)},
-        suggestion="Let one thread write (if (threadIdx.x == 0)), or give each its own element.",
-        confirm="debug checks=[racecheck]",
+        evidence={"array": access.base, "threads": list(collision.threads or ()), "block": block_text(flow)},
+        suggestion="Let one write, or give each its own element.",
+        confirm="debug checks=[racecheck] for shared memory; compare results for global memory",
     )
 
 

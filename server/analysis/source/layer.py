@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ...reports.finding import Finding
 from ..evaluation import Block
 from ..flow import Flow
-from ..rules.bounds import bounds_findings
+from ..rules.bounds import bounds_findings, overflow_findings
 from ..rules.divergence import divergence_findings
 from ..rules.host import host_findings, launch_findings
 from ..rules.idioms import idiom_findings, restrict_finding
@@ -37,6 +37,11 @@ class KernelSource:
         named = self.function.nodes("primitive_type", "type_identifier")
         parameters = any(parameter.type.is_double for parameter in self.function.parameters)
         return parameters or any(names_double(syntax.text(node)) for node in named)
+
+    @property
+    def uses_64_bits(self) -> bool:
+        """Whether its text names a 64-bit integer type."""
+        return bool(re.search(r"\b(?:size_t|ptrdiff_t|u?int64_t|long)\b", syntax.text(self.function.node)))
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -91,6 +96,8 @@ def _flow_findings(unit: Unit, kernel: KernelSource, flow: Flow) -> list[Finding
     sizes = [name for name, kind in kinds.items() if kind.is_int32 or kind.is_int64]
     single = bool(kernel.launches) and all(launch.grid == (1, 1, 1) for launch in kernel.launches)
     found = divergence_findings(flow) + bounds_findings(flow, kernel.launches, sizes)
+    if not kernel.uses_64_bits:
+        found += overflow_findings(flow, kernel.launches)
     if flow.fits:
         found = (
             race_findings(flow) + found + update_findings(flow, single_block=single) + pattern_findings(flow)

@@ -46,20 +46,36 @@ __global__ void wrong_block(const float* __restrict__ x, float* __restrict__ y) 
   y[threadIdx.x] = s[threadIdx.x];  // expect: shared-out-of-bounds source
 }
 
+__global__ void large_matrix(const float* __restrict__ a, float* __restrict__ b, int n) {
+  int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < n && column < n) b[row * n + column] = a[row * n + column];  // expect: index-overflow source
+}
+
+__global__ void large_matrix_in_64_bits(const float* __restrict__ a, float* __restrict__ b, int n) {
+  int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < n && column < n) b[size_t(row) * n + column] = a[size_t(row) * n + column];
+}
+
 int main() {
-  const int n = 1000;
-  float *x, *y;
+  const int n = 1000, side = 50000;
+  float *x, *y, *large, *other;
   CHECK(cudaMalloc(&x, n * sizeof(float)));
   CHECK(cudaMalloc(&y, n * sizeof(float)));
+  CHECK(cudaMalloc(&large, size_t(side) * side * sizeof(float)));
+  CHECK(cudaMalloc(&other, size_t(side) * side * sizeof(float)));
   scale_unguarded<<<(n + 255) / 256, 256>>>(x, y, n);
   scale<<<(n + 255) / 256, 256>>>(x, y, n);
   scale_after_return<<<(n + 255) / 256, 256>>>(x, y, n);
   one_too_many<<<(n + 255) / 256, 256>>>(x, y, n);
   exact_grid<<<n / 250, 250>>>(x, y, n);
   wrong_block<<<1, 256>>>(x, y);
+  large_matrix<<<dim3((side + 31) / 32, (side + 7) / 8), dim3(32, 8)>>>(large, other, side);
+  large_matrix_in_64_bits<<<dim3((side + 31) / 32, (side + 7) / 8), dim3(32, 8)>>>(large, other, side);
   CHECK(cudaGetLastError());
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(x));
   CHECK(cudaFree(y));
+  CHECK(cudaFree(large));
+  CHECK(cudaFree(other));
   return 0;
 }

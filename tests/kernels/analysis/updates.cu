@@ -28,6 +28,10 @@ __global__ void __launch_bounds__(256) halves_share(int* __restrict__ y) {
   y[threadIdx.x / 2] = threadIdx.x;  // expect: write-conflict source; global-race proof
 }
 
+__global__ void __launch_bounds__(64) blocks_overwrite(int* __restrict__ y) {
+  y[threadIdx.x] = blockIdx.x;  // expect: write-conflict source; global-race proof
+}
+
 __global__ void __launch_bounds__(256) same_value(int* __restrict__ flag, const int* __restrict__ x) {
   if (x[blockIdx.x] > 0) *flag = 1;
 }
