@@ -23,6 +23,7 @@ class Blobs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._durable: set[tuple[Path, int]] = set()
 
     def path(self, digest: str) -> Path:
         """Where the compressed blob of a digest lies (or would lie)."""
@@ -109,14 +110,16 @@ class Blobs:
     def make_durable(self, digests: Iterable[str]) -> None:
         """Let these blobs outlive a power failure. Raises StorageFailure where one is missing or cannot be synced."""
         try:
-            for digest in digests:
-                path = self.path(digest)
-                for synced in (path, path.parent):
-                    handle = os.open(synced, os.O_RDONLY)
-                    try:
-                        os.fsync(handle)
-                    finally:
-                        os.close(handle)
+            new = [(path, path.stat().st_ino) for path in map(self.path, sorted(set(digests)))]
+            new = [one for one in new if one not in self._durable]
+            paths = [path for path, _ in new]
+            for synced in (*paths, *sorted({path.parent for path in paths})):
+                handle = os.open(synced, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+            self._durable.update(new)
         except OSError as error:
             raise StorageFailure(f"cannot sync below {self.folder}: {error.strerror or error}") from error
 
