@@ -24,12 +24,15 @@ KEEPS_ITS_OWN = {"judge_h200", *STUDIES}
 DEADLINE_S = 1800
 
 
+nvml: Any = pynvml  # its functions carry no types
+
+
 def machine() -> tuple[str, bool]:
     """This machine in words, and whether it has a GPU."""
     try:
-        pynvml.nvmlInit()
-        name = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))
-        driver = pynvml.nvmlSystemGetDriverVersion()
+        nvml.nvmlInit()
+        name = nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(0))
+        driver = nvml.nvmlSystemGetDriverVersion()
     except pynvml.NVMLError:
         return f"{os.cpu_count()} cores, no GPU", False
     return f"{name}, driver {driver}", True

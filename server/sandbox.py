@@ -1,9 +1,11 @@
 """How a program is contained: bubblewrap where it works, else nothing but process limits, and which of the two it is."""
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -55,6 +57,7 @@ class Sandbox:
         for name in _SYSTEM:
             wrapped += _mount(Path("/") / name)
         wrapped += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108  # inside the sandbox
+        wrapped += [part for secret in _secrets() for part in ("--ro-bind", "/dev/null", secret)]
         for path in sorted({*readable, Path(sys.prefix), Path(sys.base_prefix)}):
             if path.exists() and not path.is_relative_to("/usr"):
                 wrapped += ["--ro-bind", str(path), str(path)]
@@ -62,6 +65,20 @@ class Sandbox:
             for device in sorted(Path("/dev").glob("nvidia*")):
                 wrapped += ["--dev-bind", str(device), str(device)]
         return [*wrapped, "--bind", str(folder), WORK_FOLDER, "--chdir", WORK_FOLDER, "--", *argv]
+
+
+@cache
+def _secrets() -> tuple[str, ...]:
+    """Files of /etc that not everybody may read: a daemon of root's must not let a candidate read them either."""
+    found = (Path(folder, name) for folder, _, names in os.walk("/etc") for name in names)
+    return tuple(
+        str(path) for path in found if path.is_file() and not path.is_symlink() and not _is_public(path)
+    )
+
+
+def _is_public(path: Path) -> bool:
+    """Whether others may read a file, and enter the folders that lead to it."""
+    return bool(path.stat().st_mode & 0o004) and all(parent.stat().st_mode & 0o001 for parent in path.parents)
 
 
 def _mount(path: Path) -> list[str]:

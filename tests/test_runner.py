@@ -138,6 +138,16 @@ async def test_a_state_folder_that_cannot_be_written_is_a_typed_error(tmp_path: 
             raise AssertionError("opened")
 
 
+async def test_inside_bubblewrap_what_only_root_may_read_is_empty(services: Services) -> None:
+    if (await services.sandbox.find()).level == "none":
+        pytest.skip("bubblewrap is not installed")
+    finished = await services.runner.run(
+        script(services, "cat /etc/shadow /etc/gshadow | wc -c; wc -l < /etc/passwd")
+    )
+    secret, public = finished.stdout.split()
+    assert (secret, int(public) > 0) == (b"0", True)
+
+
 async def test_inside_bubblewrap_home_network_and_other_processes_are_out_of_sight(
     services: Services,
 ) -> None:
