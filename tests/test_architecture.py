@@ -21,8 +21,10 @@ LAYERS = (
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
     "store migrations lease gpu gpu_state jobs analysis guidance",
     "recording masking checkpoints conversations store_check exchange replaying candidate evaluation workloads",
-    "workbench measuring checkpoint_diff restoring services tool tools_arguments building build_findings analyzing"
-    " profiling profile_findings profile_files",
+    (
+        "workbench measuring checkpoint_diff restoring services tool tools_arguments building build_findings "
+        "analyzing profiling profile_findings profile_files"
+    ),
     "evaluation.judging",
     "tools",
     "sendable answering call_records schemas catalog calls wire app",
