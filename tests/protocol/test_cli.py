@@ -147,7 +147,7 @@ async def test_a_root_that_is_no_folder_is_refused(run: Run) -> None:
     for line in ("run probe_echo --root /no/such", "serve --root /no/such", "connect --root /no/such"):
         ran = await run(line)
         assert ran.code == 3
-        assert "not a folder" in ran.err
+        assert "not a folder" in (ran.out if line.startswith("run") else ran.err)
 
 
 async def test_the_whole_disk_is_served_only_when_named(environment: dict[str, str]) -> None:
