@@ -19,7 +19,7 @@ LAYERS = (
     "errors framing stopping stdio visible",
     "command config client components policy blobs reports prompts visible toolchain.demangle",
     "process process_tree ready sandbox toolchain runner tokens presence launcher",
-    "store migrations lease gpu gpu_state jobs analysis guidance",
+    "store migrations lease gpu gpu_state counters jobs analysis guidance",
     "recording masking checkpoints conversations store_check exchange replaying candidate evaluation workloads",
     (
         "workbench measuring checkpoint_diff restoring services tool tools_arguments building build_findings "

@@ -4,8 +4,9 @@ import shutil
 
 import anyio
 
+from ..counters import this_machine
 from ..errors import WarpwiseError
-from ..reports.capabilities import CapabilitiesAnswer, Capability
+from ..reports.capabilities import CapabilitiesAnswer, Capability, State
 from ..sandbox import Sandbox
 from ..tool import Args, tool
 from ..workbench import Services, Workbench
@@ -42,7 +43,7 @@ async def capabilities(bench: Workbench, args: CapabilitiesArgs) -> Capabilities
             group.start_soon(look, name)
     listed = [found[name] for name in _PROGRAMS]
     listed[1:1] = [_host_compiler()]
-    listed += [_gpu(bench.services), _sandbox(sandbox)]
+    listed += [_gpu(bench.services), *_counters(bench.services, sandbox), _sandbox(sandbox)]
     missing = [capability.name for capability in listed if capability.state != "works"]
     return CapabilitiesAnswer(
         summary="Everything works here." if not missing else f"Not (fully) here: {', '.join(missing)}.",
@@ -62,6 +63,15 @@ async def _program(services: Services, name: str) -> Capability:
             name=name, state="limited", by=f"{by}, but no GPU", mend="a recording can be replayed"
         )
     return Capability(name=name, state="works", by=by)
+
+
+def _counters(services: Services, sandbox: Sandbox) -> list[Capability]:
+    """Whether hardware counters can be read; nothing is said without a GPU."""
+    if not services.gpus.devices:
+        return []
+    access = this_machine(sandbox.level)
+    state: State = "missing" if access.allowed is False else "works" if access.allowed else "limited"
+    return [Capability(name="counters", state=state, by=access.why, mend=access.mend)]
 
 
 def _host_compiler() -> Capability:
